@@ -1,0 +1,72 @@
+/** Names that installed clusters, dashboards and scripts already know. None may change. */
+
+export const FINALIZER = "finalizers.tf.contrib.fluxcd.io";
+export const DEPENDENCY_FINALIZER_PREFIX = "tf.dependency.of.";
+export const REQUESTED_AT = "reconcile.fluxcd.io/requestedAt";
+
+/** Condition types. */
+export const CONDITION = {
+  ready: "Ready",
+  reconciling: "Reconciling",
+  stalled: "Stalled",
+  plan: "Plan",
+  apply: "Apply",
+  output: "Output",
+  healthCheck: "HealthCheck",
+  stateLocked: "StateLocked",
+} as const;
+
+/** Reasons of conditions and events: upstream's first, then what Nigari adds, each explained. */
+export const REASON = {
+  accessDenied: "AccessDenied",
+  artifactFailed: "ArtifactFailed",
+  retryLimitReached: "RetryLimitReached",
+  progressing: "Progressing",
+  plannedWithChanges: "TerraformPlannedWithChanges",
+  plannedNoChanges: "TerraformPlannedNoChanges",
+  appliedSucceed: "TerraformAppliedSucceed",
+  appliedFail: "TerraformAppliedFail",
+  outputsWritten: "TerraformOutputsWritten",
+  outputsAvailable: "TerraformOutputsAvailable",
+  noDrift: "NoDrift",
+  driftDetected: "DriftDetected",
+  driftDetectionFailed: "DriftDetectionFailed",
+  dependencyNotReady: "DependencyNotReady",
+  deletionBlocked: "DeletionBlockedByDependantsReason",
+  execNewFailed: "TFExecNewFailed",
+  execInitFailed: "TFExecInitFailed",
+  varsGenerationFailed: "VarsGenerationFailed",
+  templateGenerationFailed: "TemplateGenerationFailed",
+  selectWorkspaceFailed: "SelectWorkspaceFailed",
+  execPlanFailed: "TFExecPlanFailed",
+  execApplyFailed: "TFExecApplyFailed",
+  execDestroyFailed: "TFExecDestroyFailed",
+  execOutputFailed: "TFExecOutputFailed",
+  outputsWritingFailed: "OutputsWritingFailed",
+  healthChecksSucceed: "HealthChecksSucceed",
+  healthChecksFailed: "HealthChecksFailed",
+  lockHeld: "LockHeld",
+  forceUnlock: "ForceUnlock",
+  reconciliationFailed: "ReconciliationFailed",
+  planSucceed: "TerraformPlanSucceed",
+  destroySucceed: "TerraformDestroySucceed",
+  /** The spec really uses a field that this version does not obey; nothing is touched. */
+  fieldNotObeyed: "FieldNotObeyed",
+  /** The spec is wrong in itself; the message names field and mend. */
+  invalidSpec: "InvalidSpec",
+  /** The runner died or fell silent; the message says what happens next. */
+  runnerLost: "RunnerLost",
+  /** The runner does not answer, and its death is not proven. */
+  runnerUnreachable: "RunnerUnreachable",
+  /** A lost run was ended or found, and a new attempt begins. */
+  runRecovered: "RunRecovered",
+  /** State was rescued that is not the current one; a person accepts or drops it. */
+  stateRescued: "StateRescued",
+  /** An apply was lost and its result cannot be known; a person must look. */
+  runResultUnknown: "RunResultUnknown",
+  /** The plan shown went stale and was replaced. */
+  planStale: "PlanStale",
+  /** The object is suspended. */
+  suspended: "Suspended",
+} as const;
+export type Reason = (typeof REASON)[keyof typeof REASON];

@@ -1,0 +1,273 @@
+import type {
+  LivenessVerdict,
+  Operation,
+  RunStatus,
+  Stage,
+  Terraform,
+  TerraformSpec,
+} from "../api/terraform.ts";
+
+/**
+ * Everything a pass has read before it decides: the only thing `decide` sees besides the time.
+ * Gathered by the engine; plain data, so that a test writes it down and a simulation makes it up.
+ */
+export interface Observed {
+  readonly terraform: Terraform;
+  readonly source: SourceFact;
+  /** In the order of spec.dependsOn. */
+  readonly dependencies: readonly DependencyFact[];
+  /** Names (`namespace/name`) of living objects that depend on this one. */
+  readonly dependants: readonly string[];
+  readonly inputs: InputsFact;
+  /** What is known of status.run; present exactly if the status has one. */
+  readonly run: RunFact | undefined;
+  readonly plan: PendingPlanFact;
+  readonly outputsSecret: OutputsSecretFact;
+  readonly state: StateFact;
+  /** An effect that this pass asked for and that failed; the same is not asked for again. */
+  readonly failedEffect: FailedEffect | undefined;
+  readonly engine: EngineFact;
+}
+
+export interface EngineFact {
+  /** Leadership epoch; every intent bears it. */
+  readonly epoch: number;
+  /** First signal came: nothing new is started, what runs goes on. */
+  readonly shuttingDown: boolean;
+  /** A slot for one more run is free. */
+  readonly slotFree: boolean;
+  readonly lostApply: LostApplyPolicy;
+  /** Identity for a run that this pass may start, made beforehand so that decide stays pure. */
+  readonly nextRunId: string;
+  /** In [0, 1): spreads retries, made beforehand for the same reason. */
+  readonly jitter: number;
+}
+
+/** What to do with an apply whose runner is unreachable: ask tofu to stop once, or leave it. */
+export type LostApplyPolicy = "interrupt" | "wait";
+
+export type SourceFact =
+  | { readonly state: "ready"; readonly artifact: ArtifactFact }
+  /** The source object does not exist. */
+  | { readonly state: "missing"; readonly message: string }
+  /** The reference is not allowed. */
+  | { readonly state: "denied"; readonly message: string }
+  /** The source object has no artifact yet, or says why it has none. */
+  | { readonly state: "no-artifact"; readonly message: string };
+
+export interface ArtifactFact {
+  /** Opaque. */
+  readonly revision: string;
+  /** `sha256:<hex>`. */
+  readonly digest: string;
+  readonly url: string;
+  readonly sizeBytes: number | undefined;
+}
+
+export interface DependencyFact {
+  readonly namespace: string;
+  readonly name: string;
+  /** Undefined: there is no such object. */
+  readonly terraform: Terraform | undefined;
+  /** It writes outputs to a Secret, and that Secret can be read. Undefined: it writes none. */
+  readonly outputsReady: boolean | undefined;
+  /** Cross-namespace reference that is not allowed. */
+  readonly denied: boolean;
+}
+
+export type InputsFact =
+  | {
+      readonly state: "resolved";
+      /** Digest over everything a run would be handed besides the artifact. */
+      readonly digest: string;
+    }
+  | {
+      readonly state: "failed";
+      /** A condition reason, such as VarsGenerationFailed. */
+      readonly reason: string;
+      /** Names object and key; holds no value. */
+      readonly message: string;
+    };
+
+export interface PendingPlanFact {
+  /** The stored plan file of status.plan.pending can be read and has the digest in the status. */
+  readonly stored: boolean;
+  /** Id the store says it has, if any. */
+  readonly id: string | undefined;
+}
+
+export type OutputsSecretFact =
+  | { readonly state: "not-wanted" }
+  | { readonly state: "absent" }
+  /** Present and owned by this object; `keys` are its data keys, sorted. */
+  | { readonly state: "present"; readonly keys: readonly string[] }
+  /** A Secret of that name that somebody else owns; it is not touched. */
+  | { readonly state: "foreign"; readonly owner: string };
+
+export interface StateFact {
+  /** Lock on the state, where the backend can be asked (state door). */
+  readonly lock: LockFact | undefined;
+  /** Versions kept aside that a person must accept or drop. */
+  readonly rescued: readonly RescuedState[];
+}
+
+export interface LockFact {
+  readonly id: string;
+  /** Operation as tofu wrote it, such as OperationTypeApply. */
+  readonly operation: string;
+  readonly who: string;
+  /** RFC 3339. */
+  readonly created: string;
+  /** Run of ours that took it; undefined for a stranger. */
+  readonly runId: string | undefined;
+}
+
+export interface RescuedState {
+  /** What `nigari state push --accept` takes. */
+  readonly id: string;
+  readonly runId: string;
+  readonly serial: number;
+  readonly at: string;
+}
+
+export interface FailedEffect {
+  readonly effect: Effect["do"];
+  readonly reason: string;
+  /** For people; holds no secret. */
+  readonly message: string;
+  /** May pass by itself. */
+  readonly transient: boolean;
+}
+
+/** What is known of a run: its stored intent, its runner's word, and the platform's evidence. */
+export interface RunFact {
+  readonly id: string;
+  /** "gone" only on proof: the process has ended, or its machine has started anew since. */
+  readonly runner: "unknown" | "starting" | "running" | "gone";
+  /** How the end of a gone runner is known, in words: "killed by signal 9", "machine rebooted". */
+  readonly proof: string | undefined;
+  /**
+   * Processes of the run besides the runner (tofu, providers) that still live; undefined while it
+   * cannot be known. The run is dead only at 0 with the runner gone.
+   */
+  readonly workersAlive: number | undefined;
+  readonly verdict: LivenessVerdict;
+  /** Milliseconds since the last sign of life, on a clock that stops when the machine sleeps. */
+  readonly silentMs: number;
+  readonly stage: Stage;
+  /** RFC 3339. */
+  readonly stageSince: string;
+  /** The runner has acknowledged the start. */
+  readonly startedAt: string | undefined;
+  /** Resources whose action has begun and not ended, for an apply. */
+  readonly inFlight: readonly string[];
+  /** The last word of the run; undefined while it goes on. */
+  readonly outcome: RunOutcome | undefined;
+  /** Why the launch does not come about (no runner yet), if it fails. */
+  readonly launchError: string | undefined;
+}
+
+export interface PlanSummary {
+  readonly add: number;
+  readonly change: number;
+  readonly destroy: number;
+  readonly import: number;
+}
+
+export interface OutputFact {
+  readonly name: string;
+  readonly sensitive: boolean;
+}
+
+/** How a run ended. Values (plan, outputs) stay in the run's files; here is what decides. */
+export type RunOutcome =
+  | {
+      readonly kind: "planned";
+      readonly changes: boolean;
+      readonly summary: PlanSummary;
+      /** sha256 hex of the plan file. */
+      readonly planDigest: string;
+      /** A destroy plan that finds nothing to destroy. */
+      readonly nothingToDestroy: boolean;
+      /** Present if the plan found no changes and outputs were read. */
+      readonly outputs: readonly OutputFact[] | undefined;
+    }
+  | { readonly kind: "applied"; readonly outputs: readonly OutputFact[] | undefined }
+  | {
+      readonly kind: "failed";
+      readonly stage: Stage;
+      /** A condition reason. */
+      readonly reason: string;
+      /** Masked text of tofu's diagnostics or of the runner. */
+      readonly message: string;
+      readonly exitCode: number | undefined;
+      /** The lock in the way, if that was the trouble. */
+      readonly lock: LockFact | undefined;
+      /** The saved plan no longer fits the state. */
+      readonly planStale: boolean;
+      /** tofu could not write its state, left it behind, and it is kept. */
+      readonly stateRescued: boolean;
+      /** Resources that may exist although the state does not say so. */
+      readonly unrecorded: readonly string[];
+    }
+  | { readonly kind: "cancelled"; readonly stage: Stage; readonly message: string }
+  /**
+   * The runner died; what tofu left was found on the platform. `exitCode` undefined: tofu was
+   * killed too.
+   */
+  | {
+      readonly kind: "orphaned";
+      readonly stage: Stage;
+      readonly exitCode: number | undefined;
+      readonly unrecorded: readonly string[];
+      readonly stateRescued: boolean;
+    };
+
+/** What a pass does to the world, in the order listed; each is safe to do again. */
+export type Effect =
+  | { readonly do: "add-finalizer" }
+  | { readonly do: "remove-finalizer" }
+  /** Save the run's plan file (and its readable form) under this id. */
+  | { readonly do: "save-plan"; readonly runId: string; readonly planId: string }
+  | { readonly do: "delete-plan" }
+  | { readonly do: "write-outputs"; readonly runId: string }
+  | { readonly do: "delete-outputs" }
+  /** Release a lock by its id: ours and a plan's, or its holder is proven dead. */
+  | { readonly do: "release-lock"; readonly lockId: string; readonly why: string }
+  /** From now on this run's state writes are kept aside, never current. */
+  | { readonly do: "revoke-credentials"; readonly runId: string; readonly proof: string }
+  /** SIGINT once to the run's processes. */
+  | { readonly do: "interrupt-run"; readonly runId: string }
+  /** End every process of the run and confirm it. Never asked for an apply that may write. */
+  | { readonly do: "terminate-run"; readonly runId: string }
+  /** Start what status.run says; the status is stored before. */
+  | { readonly do: "launch-run"; readonly runId: string }
+  /** Remove what is left of a collected run. */
+  | { readonly do: "remove-run"; readonly runId: string }
+  | {
+      readonly do: "event";
+      readonly type: "Normal" | "Warning";
+      readonly reason: string;
+      readonly message: string;
+    };
+
+/** What a pass has decided. */
+export interface Decision {
+  /** Done before the status is stored; the status says that they were done. */
+  readonly before: readonly Effect[];
+  /** The whole next status, conditions included. Stored only if it differs. */
+  readonly status: NonNullable<Terraform["status"]>;
+  /** Done once the status is stored; the status says that they are intended. */
+  readonly after: readonly Effect[];
+  /** Milliseconds until the object is due by itself; undefined: only an event makes it due. */
+  readonly requeueAfterMs: number | undefined;
+  /** One line for the log: which step decided, and what. */
+  readonly why: string;
+}
+
+/** What a run is told to do, made from the spec and the resolved inputs by the engine. */
+export interface RunOrder {
+  readonly run: RunStatus;
+  readonly operation: Operation;
+  readonly spec: TerraformSpec;
+}

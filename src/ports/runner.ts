@@ -1,0 +1,196 @@
+import type { Operation, Stage } from "../api/terraform.ts";
+import type { RunOutcome } from "../domain/facts.ts";
+import type { Call } from "./call.ts";
+
+/**
+ * Where runners live: local processes, or pods.
+ *
+ * Call order for one run: launch → connect → put the files → start → watch (again and again until
+ * an outcome) → read its files → release → remove. `inspect`, `signal` and `collect` work at any
+ * time and need no living runner. Everything is idempotent by run id.
+ */
+export interface RunnerPlatform {
+  /**
+   * Starts the runner of a run. Returns once the platform has taken it, not once it is up. A second
+   * call for the same run id changes nothing.
+   */
+  launch(run: RunnerLaunch, call: Call): Promise<void>;
+  /** What the platform itself knows of the run; never asks the runner. */
+  inspect(runId: string, call: Call): Promise<PlatformFact>;
+  /** A connection, made when first used; it never waits for readiness. */
+  connect(runId: string): RunnerConnection;
+  /**
+   * "interrupt": SIGINT once to the run's workers. "terminate": SIGKILL to every process of the
+   * run, workers and runner, and returns only when none is left.
+   */
+  signal(runId: string, what: "interrupt" | "terminate", call: Call): Promise<void>;
+  /**
+   * What a dead runner left: the journal's outcome if it wrote one, else what can be told from
+   * exit files and tofu's own JSON. Fails with `RunnerError("StillAlive")` while a process lives.
+   */
+  collect(runId: string, call: Call): Promise<RunOutcome>;
+  /** A result file of the run, whether its runner lives or not; undefined if it made none. */
+  readFile(runId: string, file: RunFile, call: Call): Promise<Uint8Array | undefined>;
+  /** Removes what is left of the run. Refused while a process of it lives. */
+  remove(runId: string, call: Call): Promise<void>;
+  /** Ids of every run the platform still knows. */
+  list(call: Call): Promise<string[]>;
+  /** Run ids about which the platform has news (a process ended); ends with the signal. */
+  changes(call: Call): AsyncIterable<string>;
+}
+
+export interface RunnerLaunch {
+  readonly runId: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly epoch: number;
+  /** Environment of the runner process: allow-list, passed-on names, and the object's own. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Result files a run may leave. */
+export const runFiles = [
+  "plan.bin",
+  "plan.json",
+  "plan.txt",
+  "outputs.json",
+  "errored.tfstate",
+] as const;
+export type RunFile = (typeof runFiles)[number];
+
+export interface PlatformFact {
+  readonly runner: "unknown" | "starting" | "running" | "gone";
+  /** How the end is known. */
+  readonly proof: string | undefined;
+  /** Living processes of the run besides the runner; undefined while it cannot be known. */
+  readonly workersAlive: number | undefined;
+  /** When the runner's end was seen, RFC 3339. */
+  readonly goneAt: string | undefined;
+}
+
+/** One runner, spoken to. Every method but `watch` ends within 10 s. Errors are RunnerError. */
+export interface RunnerConnection {
+  hello(call: Call): Promise<RunnerHello>;
+  /** Sends a file in chunks; the runner checks the digest (sha256 hex). */
+  putFile(file: InputFile, call: Call): Promise<void>;
+  /** Starts the operation; a second start with the same run id answers like the first. */
+  start(order: StartOrder, call: Call): Promise<void>;
+  /** Sends a file in chunks; the runner checks its digest (sha256 hex). */
+  watch(from: { fromSequence: number; logOffset: number }, call: Call): AsyncIterable<RunEvent>;
+  /** SIGINT once, grace, SIGKILL; answers at once. */
+  cancel(graceMs: number, call: Call): Promise<void>;
+  /** Everything is collected: the runner removes its work and exits. */
+  release(call: Call): Promise<void>;
+  /** Throws the transport away; the next call makes a new one. */
+  close(): void;
+}
+
+export interface RunnerHello {
+  readonly protocolVersion: number;
+  readonly runnerVersion: string;
+  readonly runId: string;
+  /** Identity of the machine's start; another one proves that everything before is dead. */
+  readonly bootId: string;
+  readonly pid: number;
+  /** The order was taken. */
+  readonly started: boolean;
+  readonly finished: boolean;
+}
+
+export interface InputFile {
+  readonly name: "artifact.tar.gz" | "plan.bin";
+  /** sha256 hex. */
+  readonly digest: string;
+  readonly sizeBytes: number;
+  /** Chunks of at most 1 MiB. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** Everything a run needs to be told. Secret values occur in env, variables and files. */
+export interface StartOrder {
+  readonly runId: string;
+  readonly epoch: number;
+  readonly namespace: string;
+  readonly name: string;
+  readonly operation: Operation;
+  readonly destroy: boolean;
+  /** Folder of the root module in the artifact. */
+  readonly path: string;
+  readonly artifactDigest: string;
+  /** sha256 hex of the plan to carry out; undefined for a plan. */
+  readonly planDigest: string | undefined;
+  /** Added to the runner's environment for tofu. */
+  readonly env: Readonly<Record<string, string>>;
+  /** JSON text of generated.auto.tfvars.json. */
+  readonly variables: string;
+  /** HCL text of backend_override.tf; undefined: none is written. */
+  readonly backend: string | undefined;
+  readonly backendConfig: Readonly<Record<string, string>>;
+  readonly workspace: string;
+  /** The backend has no workspaces of its own: `workspace` only names the state. */
+  readonly workspaceByAddress: boolean;
+  readonly upgrade: boolean;
+  readonly lock: boolean;
+  readonly lockTimeout: string;
+  readonly refresh: boolean;
+  readonly targets: readonly string[];
+  readonly parallelism: number;
+  readonly varFiles: readonly string[];
+  readonly readablePlan: "none" | "json" | "human";
+  /** Read outputs after an apply, or after a plan without changes. */
+  readonly outputs: boolean;
+  /** Values that must never leave the runner in a log line or message. */
+  readonly sensitive: readonly string[];
+  /** Time limits in ms; absent: no limit. */
+  readonly stageLimitMs: Partial<Record<Stage, number>>;
+  /** Bytes kept of each of tofu's output files. */
+  readonly outputLimitBytes: number;
+}
+
+export type RunEvent =
+  | { readonly type: "heartbeat" }
+  | {
+      readonly type: "stage";
+      readonly sequence: number;
+      readonly stage: Stage;
+      readonly at: string;
+    }
+  | {
+      readonly type: "log";
+      /** Byte offset behind this line, for resuming. */
+      readonly offset: number;
+      readonly line: string;
+    }
+  | {
+      readonly type: "progress";
+      readonly sequence: number;
+      readonly resource: string;
+      readonly action: string;
+      readonly state: "started" | "done" | "failed";
+    }
+  | { readonly type: "outcome"; readonly sequence: number; readonly outcome: RunOutcome };
+
+export type RunnerErrorCode =
+  /** No process answers there. */
+  | "Unavailable"
+  /** No answer in time. */
+  | "DeadlineExceeded"
+  /** The runner serves another run, or a newer epoch. */
+  | "Refused"
+  /** It speaks another version of the contract. */
+  | "Incompatible"
+  /** A process of the run lives. */
+  | "StillAlive"
+  /** A file did not arrive whole. */
+  | "DataLoss"
+  | "NotFound"
+  | "Internal";
+
+export class RunnerError extends Error {
+  override readonly name = "RunnerError";
+  readonly code: RunnerErrorCode;
+  constructor(code: RunnerErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

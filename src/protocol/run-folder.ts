@@ -1,0 +1,72 @@
+import { join } from "node:path";
+
+/**
+ * The folder of one run, the meeting place of runner and platform. All of it is 0700/0600.
+ *
+ *     run.json        written by the platform before the runner is started (RunIdentity)
+ *     runner.json     written by the runner as its first act (ProcessIdentity)
+ *     runner.log      stdout and stderr of the runner
+ *     order.json      the order, stored before it is acknowledged; holds secrets
+ *     in/             artifact.tar.gz, plan.bin as received
+ *     work/           the extracted artifact; tofu's folder is work/<path>
+ *     journal/        000001.json …, one entry a file: written, fsynced, renamed, then reported
+ *     steps/          <stage>.json (ProcessIdentity of the group's leader), .out, .err, .exit
+ *     log.txt         masked lines for people, as Watch streams them by offset
+ *     files/          plan.bin, plan.json, plan.txt, outputs.json, errored.tfstate
+ */
+export interface RunFolder {
+  readonly root: string;
+  readonly identity: string;
+  readonly runner: string;
+  readonly runnerLog: string;
+  readonly order: string;
+  readonly inputs: string;
+  readonly work: string;
+  readonly journal: string;
+  readonly steps: string;
+  readonly log: string;
+  readonly files: string;
+}
+
+export function runFolder(root: string): RunFolder {
+  return {
+    root,
+    identity: join(root, "run.json"),
+    runner: join(root, "runner.json"),
+    runnerLog: join(root, "runner.log"),
+    order: join(root, "order.json"),
+    inputs: join(root, "in"),
+    work: join(root, "work"),
+    journal: join(root, "journal"),
+    steps: join(root, "steps"),
+    log: join(root, "log.txt"),
+    files: join(root, "files"),
+  };
+}
+
+/** run.json: who this run is. The token also stands in the environment of every process of it. */
+export interface RunIdentity {
+  readonly runId: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly epoch: number;
+  /** Value of NIGARI_RUN_TOKEN in the run's processes; finds those that left the group. */
+  readonly token: string;
+  /** Unix socket that the runner serves. */
+  readonly socket: string;
+  readonly createdAt: string;
+}
+
+/** What tells one process from every other that ever had its pid. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Start time as the platform gives it (Linux: clock ticks since boot). */
+  readonly startTime: string;
+  /** Identity of the kernel's start (Linux: /proc/sys/kernel/random/boot_id). */
+  readonly bootId: string;
+}
+
+/** Name of the environment variable that marks every process of a run. */
+export const RUN_TOKEN = "NIGARI_RUN_TOKEN";
+/** Version of the contract in proto/runner.proto. N collects runs of N − 1. */
+export const PROTOCOL_VERSION = 1;

@@ -1,0 +1,34 @@
+// npm run ok: everything that must hold before a change lands, in the order that fails soonest.
+import { spawnSync } from "node:child_process";
+
+const steps: { name: string; script: string }[] = [
+  { name: "generate", script: "generate" },
+  { name: "types", script: "types" },
+  { name: "lint", script: "lint" },
+  // The house rules (rooms, tidy) are tests of the unit project.
+  { name: "tests", script: "test" },
+];
+
+/** What git sees as changed: a step that alters it wrote a file that was not committed. */
+function treeState(): string {
+  const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" }).stdout ?? "";
+  return git("status", "--porcelain=v1") + git("diff", "HEAD", "--no-ext-diff");
+}
+
+const before = treeState();
+for (const step of steps) {
+  process.stdout.write(`ok: ${step.name}\n`);
+  const run = spawnSync("npm", ["run", "-s", step.script], { stdio: "inherit" });
+  if (run.status !== 0) {
+    process.stderr.write(`ok: "npm run ${step.script}" failed\n`);
+    process.exit(run.status ?? 1);
+  }
+}
+const after = treeState();
+if (after !== before) {
+  process.stderr.write(
+    "ok: the run changed files; commit what 'npm run generate' writes:\n" +
+      `${spawnSync("git", ["status", "--short"], { encoding: "utf8" }).stdout}`,
+  );
+  process.exit(1);
+}
