@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 
 export interface Import {
@@ -14,6 +14,7 @@ export interface Import {
 
 /** Every .ts file below `folder` of the tree at `root`, relative to `root`, sorted. */
 export function sourceFiles(root: string, folder: string): string[] {
+  if (!existsSync(join(root, folder))) return [];
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll("\\", "/"))
