@@ -21,8 +21,19 @@ export interface StateDoor {
   /** Releases the lock if it still has this id; true if it was released. */
   release(state: StateId, lockId: string, why: string, call: Call): Promise<boolean>;
   rescued(state: StateId, call: Call): Promise<RescuedState[]>;
-  /** Keeps a state that a run could not write. Answers with its id. */
-  rescue(state: StateId, runId: string, content: Uint8Array, call: Call): Promise<string>;
+  /**
+   * Keeps a state that a run left behind (errored.tfstate). It becomes current if it has the same
+   * lineage and a higher serial, the run is not revoked, the lock is the run's or free, and nobody
+   * else has written since the run was given access; otherwise it is kept aside for a person. So
+   * collect first and revoke afterwards. Safe to do again. Fails with `StateRefused` if the content
+   * is no state.
+   */
+  rescue(
+    state: StateId,
+    runId: string,
+    content: Uint8Array,
+    call: Call,
+  ): Promise<{ readonly id: string; readonly became: "current" | "aside" }>;
 }
 
 export interface StateAccess {
