@@ -1,0 +1,240 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  bootId,
+  identityOf,
+  isDead,
+  type ProcessIdentity,
+  parseIdentity,
+  statOf,
+} from "./identity.ts";
+import { isGroupOf, type Member, readProcessTable } from "./members.ts";
+
+/** A command to run in a session and process group of its own. */
+export interface GroupCommand {
+  /** Program and arguments; no shell reads them. */
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** The whole environment of the command. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Files for its output, appended to: a pipe would kill the command when its reader dies. */
+  readonly stdout: string;
+  readonly stderr: string;
+  /** File for its input; absent: the input is closed (/dev/null). */
+  readonly stdin?: string;
+  /** File that the wrapper writes its identity to before the command starts. */
+  readonly identityFile: string;
+  /** File that the wrapper writes the exit code to, in one move, when the command has ended. */
+  readonly exitFile: string;
+}
+
+export interface ProcessGroup {
+  /** The wrapper: leader of session and group. */
+  readonly identity: ProcessIdentity;
+  /**
+   * Resolves when the wrapper has ended: with the command's exit code (128 + signal if a signal
+   * ended it), or undefined if the wrapper was killed before it could tell.
+   */
+  readonly ended: Promise<number | undefined>;
+}
+
+/**
+ * The wrapper. It outlives an interrupt that is meant for its group, because it traps the signal
+ * instead of ignoring it: an ignored one would be ignored by the command too. It notes who it is
+ * before the command starts, so that no moment has a command of which nobody knows.
+ */
+const WRAPPER = `
+umask 077
+trap : INT TERM
+identity=$1 exit_file=$2
+shift 2
+if [ -r "/proc/$$/stat" ]; then
+  read -r stat <"/proc/$$/stat"
+  start=$(set -f; set -- \${stat##*) }; printf %s "\${20}")
+  read -r boot </proc/sys/kernel/random/boot_id
+else
+  start=$(LC_ALL=C TZ=UTC0 ps -o lstart= -p $$ | tr -s ' ' | sed 's/^ //;s/ $//')
+  boot=$(sysctl -n kern.bootsessionuuid)
+fi
+printf '{"pid":%s,"startTime":"%s","bootId":"%s"}\\n' $$ "$start" "$boot" >"$identity.tmp" &&
+  mv -f "$identity.tmp" "$identity" || exit 125
+"$@"
+code=$?
+printf '%s\\n' "$code" >"$exit_file.tmp" && mv -f "$exit_file.tmp" "$exit_file"
+exit "$code"
+`;
+
+/** How long the wrapper may take to say who it is: a shell start on a very busy machine. */
+const IDENTITY_MS = 10_000;
+
+/**
+ * Starts a command. Fails if its folder or its output files are not there, or if the wrapper does
+ * not come up in 10 s. A command that cannot be found is no failure here: it ends with code 127.
+ */
+export async function startGroup(command: GroupCommand): Promise<ProcessGroup> {
+  const child = spawnWrapper(command);
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const failure = new Promise<Error>((resolve) => child.once("error", resolve));
+  const pid = child.pid;
+  if (pid === undefined) {
+    throw new Error(`Cannot start ${command.argv[0]} in ${command.cwd}`, { cause: await failure });
+  }
+  const identity = await identityWritten(pid, command.identityFile);
+  if (identity === undefined) {
+    // Still our unreaped child, so its pid is certain to be its own.
+    child.kill("SIGKILL");
+    throw new Error(`Cannot start ${command.argv[0]}: its wrapper did not come up in 10 s`);
+  }
+  return { identity, ended: ended.then(() => readExitFile(command.exitFile)) };
+}
+
+function spawnWrapper(command: GroupCommand): ChildProcess {
+  // What an earlier command left must not be taken for this one's word.
+  rmSync(command.identityFile, { force: true });
+  rmSync(command.exitFile, { force: true });
+  const names = [command.identityFile, command.exitFile];
+  return spawnWithFiles({
+    ...command,
+    argv: ["/bin/sh", "-c", WRAPPER, "nigari-step", ...names, ...command.argv],
+  });
+}
+
+function spawnWithFiles(command: DetachedCommand & { readonly stdin?: string }): ChildProcess {
+  const append = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND;
+  const [program = "", ...args] = command.argv;
+  const files: number[] = [];
+  try {
+    files.push(openSync(command.stdin ?? "/dev/null", "r"));
+    files.push(openSync(command.stdout, append, 0o600));
+    files.push(openSync(command.stderr, append, 0o600));
+    const { cwd, env } = command;
+    // Detached means setsid: a session and a group of its own, out of reach of our terminal.
+    return spawn(program, args, { cwd, env, stdio: files, detached: true });
+  } finally {
+    for (const file of files) closeSync(file);
+  }
+}
+
+/** A program that outlives us and writes its own identity and results, such as a runner. */
+export interface DetachedCommand {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** The whole environment of the program. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Files for its output, appended to; may be the same. */
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface DetachedProcess {
+  /** Undefined if it ended before it could be looked at. */
+  readonly identity: ProcessIdentity | undefined;
+  /** How it ended, for as long as we live: its exit code or the signal that ended it. */
+  readonly ended: Promise<ProcessEnd>;
+}
+export type ProcessEnd = { readonly exitCode: number } | { readonly signal: string };
+
+/**
+ * Starts a program in a session of its own, with files for its output, and does not keep this
+ * process alive for it. Fails if it cannot be started.
+ */
+export async function startDetached(command: DetachedCommand): Promise<DetachedProcess> {
+  const child = spawnWithFiles(command);
+  const ended = new Promise<ProcessEnd>((resolve) => {
+    child.once("exit", (code, signal) => {
+      resolve(signal === null ? { exitCode: code ?? 0 } : { signal });
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", (cause) => {
+      reject(new Error(`Cannot start ${command.argv[0]} in ${command.cwd}`, { cause }));
+    });
+  });
+  child.unref();
+  return { identity: child.pid === undefined ? undefined : identityOf(child.pid), ended };
+}
+
+async function identityWritten(pid: number, file: string): Promise<ProcessIdentity | undefined> {
+  const until = performance.now() + IDENTITY_MS;
+  while (performance.now() < until) {
+    const found = readIdentityFile(file);
+    if (found?.pid === pid) return found;
+    await sleep(5);
+  }
+  return undefined;
+}
+
+/** The identity a wrapper or runner wrote; undefined if there is none. */
+export function readIdentityFile(file: string): ProcessIdentity | undefined {
+  const text = readIfThere(file);
+  return text === undefined ? undefined : parseIdentity(text);
+}
+
+/** The exit code a wrapper wrote; undefined while there is none. */
+export function readExitFile(file: string): number | undefined {
+  const text = readIfThere(file)?.trim();
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * SIGINT once to every process of the group; false if there is none left. `token` is the value of
+ * NIGARI_RUN_TOKEN in the group: once the leader is gone it alone proves whose group it is.
+ */
+export async function interrupt(leader: ProcessIdentity, token: string): Promise<boolean> {
+  return isGroupOf(leader, await readProcessTable(), token) && signalGroup(leader, "SIGINT");
+}
+
+/**
+ * SIGKILL to the group until nobody of it is left, within `boundMs`. True if that is confirmed,
+ * false if a process outlived the bound (it hangs in the kernel).
+ */
+export async function kill(
+  leader: ProcessIdentity,
+  token: string,
+  boundMs: number,
+): Promise<boolean> {
+  const until = performance.now() + boundMs;
+  for (let empty = 0; empty < 2; ) {
+    const left = isGroupOf(leader, await readProcessTable(), token);
+    empty = left ? 0 : empty + 1;
+    if (left) signalGroup(leader, "SIGKILL");
+    if (performance.now() > until) return empty > 0;
+    await sleep(10);
+  }
+  return true;
+}
+
+/** Callers have proven a moment ago that the group is the leader's. */
+function signalGroup(leader: ProcessIdentity, signal: "SIGINT" | "SIGKILL"): boolean {
+  // If the leader's pid now belongs to another process, the group was gone and its number reused.
+  const holder = statOf(leader.pid);
+  if (holder !== undefined && holder.startTime !== leader.startTime) return false;
+  return send(-leader.pid, signal);
+}
+
+/** SIGKILL to one process, checked the instant before to be the very one. */
+export function killProcess(member: Member | ProcessIdentity): boolean {
+  const now = statOf(member.pid);
+  if (now === undefined || isDead(now) || now.startTime !== member.startTime) return false;
+  return member.bootId === bootId() && send(member.pid, "SIGKILL");
+}
+
+function send(target: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(target, signal);
+    return true;
+  } catch {
+    // Gone in between, or not ours: either way the caller's next look tells.
+    return false;
+  }
+}
