@@ -75,7 +75,7 @@ const BackendConfig = object(
   "Backend of the state.",
 );
 
-const keyedSource = (keys: TProperties) =>
+const keyedSource = <P extends TProperties>(keys: P) =>
   object(
     {
       kind: oneOf(["Secret", "ConfigMap"], "Kind of the referent."),

@@ -1,0 +1,127 @@
+import { randomBytes } from "node:crypto";
+import { gunzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { TinyStore } from "../testing/fakes/tiny-store.ts";
+import { terraformOf } from "../testing/simulation/objects.ts";
+import { sha256Hex } from "./canonical.ts";
+import { deletePlan, labelValue, loadPlan, savePlan } from "./plans.ts";
+
+const call = { signal: new AbortController().signal };
+const terraform = terraformOf();
+const id = "plan-main-0123456789";
+const plan = (binary: Uint8Array) => ({ id, binary, json: undefined, text: undefined });
+
+test("a small plan is one Secret as tofu-controller writes it", async () => {
+  const store = new TinyStore();
+  const binary = Buffer.from("the plan");
+  await savePlan(terraform, plan(binary), store, call);
+  const { items } = await store.list("Secret", {});
+  expect(items).toHaveLength(1);
+  const [secret] = items;
+  expect(secret?.metadata).toMatchObject({
+    name: "tfplan-default-app",
+    labels: {
+      "infra.contrib.fluxcd.io/plan-name": "app",
+      "infra.contrib.fluxcd.io/plan-workspace": "default",
+    },
+    annotations: {
+      savedPlan: id,
+      encoding: "gzip",
+      "infra.contrib.fluxcd.io/plan-full-name": "app",
+      "infra.contrib.fluxcd.io/plan-full-workspace": "default",
+      "infra.contrib.fluxcd.io/plan-hash": sha256Hex(binary),
+    },
+    ownerReferences: [
+      {
+        apiVersion: "infra.contrib.fluxcd.io/v1alpha2",
+        kind: "Terraform",
+        name: "app",
+        uid: "uid-app",
+      },
+    ],
+  });
+  expect(secret?.metadata.annotations).not.toHaveProperty("infra.contrib.fluxcd.io/plan-chunk");
+  expect(gunzipSync(Buffer.from(secret?.data?.tfplan ?? "", "base64")).toString()).toBe("the plan");
+});
+
+test("a plan that does not shrink below 1 MiB is cut and put together again", async () => {
+  const store = new TinyStore();
+  const binary = randomBytes(2_500_000);
+  await savePlan(terraform, plan(binary), store, call);
+  const { items } = await store.list("Secret", {});
+  expect(items.map((each) => each.metadata.name).sort()).toEqual([
+    "tfplan-default-app-0",
+    "tfplan-default-app-1",
+    "tfplan-default-app-2",
+  ]);
+  for (const { metadata, data } of items) {
+    const bytes = Buffer.from(data?.tfplan ?? "", "base64");
+    expect(bytes.length).toBeLessThanOrEqual(1_048_576);
+    expect(metadata.annotations?.["infra.contrib.fluxcd.io/plan-hash"]).toBe(sha256Hex(bytes));
+  }
+  const loaded = await loadPlan(terraform, store, call);
+  expect(loaded).toMatchObject({ state: "loaded", id, digest: sha256Hex(binary) });
+});
+
+test("the readable forms lie beside it: JSON in a Secret, text in ConfigMaps", async () => {
+  const store = new TinyStore();
+  const text = "ü".repeat(700_000);
+  const files = { binary: Buffer.from("b"), json: Buffer.from("{}"), text: Buffer.from(text) };
+  await savePlan(terraform, { id, ...files }, store, call);
+  const json = await store.get({
+    kind: "Secret",
+    namespace: "default",
+    name: "tfplan-default-app.json",
+  });
+  expect(json?.metadata.annotations?.["infra.contrib.fluxcd.io/plan-full-name"]).toBe("app.json");
+  const maps = (await store.list("ConfigMap", {})).items;
+  expect(maps.map((each) => each.metadata.name)).toEqual([
+    "tfplan-default-app-0",
+    "tfplan-default-app-1",
+  ]);
+  expect(maps.map((each) => each.data?.tfplan).join("")).toBe(text);
+  expect(maps[0]?.metadata.annotations).not.toHaveProperty("encoding");
+});
+
+test("saving replaces, and deleting leaves nothing of any form", async () => {
+  const store = new TinyStore();
+  const large = { binary: randomBytes(1_500_000), json: Buffer.from("{}"), text: Buffer.from("t") };
+  await savePlan(terraform, { id: "plan-old", ...large }, store, call);
+  await savePlan(terraform, plan(Buffer.from("new")), store, call);
+  expect((await store.list("Secret", {})).items).toHaveLength(1);
+  expect((await store.list("ConfigMap", {})).items).toHaveLength(0);
+  await deletePlan(terraform, store, call);
+  expect((await store.list("Secret", {})).items).toHaveLength(0);
+  expect(await loadPlan(terraform, store, call)).toEqual({ state: "absent" });
+});
+
+test("a piece that is missing or changed makes the plan damaged, not another plan", async () => {
+  const store = new TinyStore();
+  await savePlan(terraform, plan(randomBytes(2_500_000)), store, call);
+  const ref = { kind: "Secret" as const, namespace: "default", name: "tfplan-default-app-1" };
+  const piece = await store.get(ref);
+  await store.delete(ref);
+  expect(await loadPlan(terraform, store, call)).toMatchObject({ state: "damaged", id });
+  if (piece === undefined) throw new Error("no piece");
+  store.put({ ...piece, data: { tfplan: Buffer.from("other").toString("base64") } });
+  expect(await loadPlan(terraform, store, call)).toMatchObject({ state: "damaged", id });
+});
+
+test("two objects whose plans have the same name both keep their plan", async () => {
+  const store = new TinyStore();
+  const one = terraformOf({ workspace: "a-b" }, "c");
+  const two = terraformOf({ workspace: "a" }, "b-c");
+  await savePlan(one, plan(Buffer.from("one")), store, call);
+  await savePlan(two, plan(Buffer.from("two")), store, call);
+  const digests = [await loadPlan(one, store, call), await loadPlan(two, store, call)];
+  expect(digests).toMatchObject([
+    { state: "loaded", digest: sha256Hex("one") },
+    { state: "loaded", digest: sha256Hex("two") },
+  ]);
+});
+
+test("a long name becomes 46 characters, a dash and 16 of its digest", () => {
+  const long = "n".repeat(64);
+  expect(labelValue(long)).toBe(`${"n".repeat(46)}-${sha256Hex(long).slice(0, 16)}`);
+  expect(labelValue("n".repeat(63))).toBe("n".repeat(63));
+});
