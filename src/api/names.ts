@@ -3,6 +3,10 @@
 export const FINALIZER = "finalizers.tf.contrib.fluxcd.io";
 export const DEPENDENCY_FINALIZER_PREFIX = "tf.dependency.of.";
 export const REQUESTED_AT = "reconcile.fluxcd.io/requestedAt";
+/** Value: the id of a plan that a person lets go on although a result before it is unknown. */
+export const ACCEPT = "nigari.dev/accept";
+/** Value: the id of a silent run that a person orders to be ended, even during an apply. */
+export const END_RUN = "nigari.dev/end-run";
 
 /** Condition types. */
 export const CONDITION = {

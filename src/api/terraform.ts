@@ -352,10 +352,35 @@ const PlanStatus = object(
     inputsDigest: maybe(text("Nigari: digest of the inputs that the pending plan was made with.")),
     revision: maybe(text("Nigari: revision that the pending plan was made from.")),
     generation: maybe(Type.Integer({ description: "Nigari: generation it was made for." })),
+    shown: maybe(text("Nigari: id shown last, so that none is shown twice for two plans.")),
   },
   "Plan.",
 );
 export type PlanStatus = Static<typeof PlanStatus>;
+
+/**
+ * What a run was made from. `attempted` is that of the run started last; `settled` is what the
+ * world was last brought in line with: applied, or found to need nothing.
+ */
+export const Basis = object(
+  {
+    revision: text("Revision of the source."),
+    generation: Type.Integer({ description: "Generation of the spec." }),
+    inputsDigest: text("Digest of the inputs."),
+    destroy: maybe(flag("To destroy everything.")),
+  },
+  "What a run was made from.",
+);
+export type Basis = Static<typeof Basis>;
+
+const HeldStatus = object(
+  {
+    runId: text("Run whose result cannot be known."),
+    since: text("When that was found."),
+    resources: strings("Resources that may exist although the state does not say so."),
+  },
+  "Nigari: nothing is applied until a person has looked.",
+);
 
 export const TerraformStatus = Type.Object({
   observedGeneration: maybe(Type.Integer({ description: "-1 until first looked at." })),
@@ -392,7 +417,9 @@ export const TerraformStatus = Type.Object({
   lastRun: maybe(LastRunStatus),
   nextDueAt: maybe(text("Nigari: when the object is looked at again by itself.")),
   lostRuns: maybe(Type.Integer({ description: "Nigari: runs lost in a row." })),
-  appliedInputsDigest: maybe(text("Nigari: digest of the inputs applied last.")),
+  attempted: maybe(Basis),
+  settled: maybe(Basis),
+  held: maybe(HeldStatus),
 });
 export type TerraformStatus = Static<typeof TerraformStatus>;
 

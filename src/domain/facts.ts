@@ -14,6 +14,8 @@ import type {
 export interface Observed {
   readonly terraform: Terraform;
   readonly source: SourceFact;
+  /** Artifact of the last run that ended well, if it can still be read: for a last destroy. */
+  readonly lastArtifact?: ArtifactFact | undefined;
   /** In the order of spec.dependsOn. */
   readonly dependencies: readonly DependencyFact[];
   /** Names (`namespace/name`) of living objects that depend on this one. */
@@ -78,7 +80,11 @@ export interface DependencyFact {
 export type InputsFact =
   | {
       readonly state: "resolved";
-      /** Digest over everything a run would be handed besides the artifact. */
+      /**
+       * Digest over everything besides the artifact that shapes a plan: path, workspace, backend,
+       * variables, environment. Not `destroy`, which is compared by itself; nor the interval and
+       * the like, so that their change lets a plan stand that waits for approval.
+       */
       readonly digest: string;
     }
   | {
@@ -107,7 +113,10 @@ export type OutputsSecretFact =
 export interface StateFact {
   /** Lock on the state, where the backend can be asked (state door). */
   readonly lock: LockFact | undefined;
-  /** Versions kept aside that a person must accept or drop. */
+  /**
+   * Versions kept aside that a person must accept or drop. What an outcome calls `stateRescued`
+   * stands here from the same pass on, unless it could be made the current state.
+   */
   readonly rescued: readonly RescuedState[];
 }
 
@@ -155,6 +164,11 @@ export interface RunFact {
   /** Milliseconds since the last sign of life, on a clock that stops when the machine sleeps. */
   readonly silentMs: number;
   readonly stage: Stage;
+  /**
+   * The step to which the living workers of a gone runner belong, if the run's own journal tells
+   * for certain. Undefined: not known, and then the workers of an apply may be writing.
+   */
+  readonly workersStage?: Stage | undefined;
   /** RFC 3339. */
   readonly stageSince: string;
   /** The runner has acknowledged the start. */
@@ -238,7 +252,10 @@ export type Effect =
   | { readonly do: "revoke-credentials"; readonly runId: string; readonly proof: string }
   /** SIGINT once to the run's processes. */
   | { readonly do: "interrupt-run"; readonly runId: string }
-  /** End every process of the run and confirm it. Never asked for an apply that may write. */
+  /**
+   * End every process of the run and confirm it. Not asked for an apply that may write, unless a
+   * person orders it.
+   */
   | { readonly do: "terminate-run"; readonly runId: string }
   /** Start what status.run says; the status is stored before. */
   | { readonly do: "launch-run"; readonly runId: string }
@@ -257,7 +274,11 @@ export interface Decision {
   readonly before: readonly Effect[];
   /** The whole next status, conditions included. Stored only if it differs. */
   readonly status: NonNullable<Terraform["status"]>;
-  /** Done once the status is stored; the status says that they are intended. */
+  /**
+   * Done once the status is stored; the status says that they are intended. What fails here is
+   * asked for again by the next pass, as long as the facts call for it. A `remove-run` lost to a
+   * crash is made good by removing every ended run that no status names.
+   */
   readonly after: readonly Effect[];
   /** Milliseconds until the object is due by itself; undefined: only an event makes it due. */
   readonly requeueAfterMs: number | undefined;
