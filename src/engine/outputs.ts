@@ -147,7 +147,7 @@ async function replace(stored: Secret, next: Secret, store: ObjectStore, call: C
     sameJson(stored.metadata.annotations ?? {}, annotations ?? {});
   if (same) return;
   const metadata = { ...stored.metadata, ...next.metadata };
-  await store.update<"Secret">({ ...stored, metadata, data: next.data ?? {} }, "main", call);
+  await store.update<Secret>({ ...stored, metadata, data: next.data ?? {} }, "main", call);
 }
 
 async function removeFormer(

@@ -1,4 +1,4 @@
-import type { KindName, ObjectKey, ObjectOf, ObjectRef } from "../api/kinds.ts";
+import type { AnyObject, KindName, ObjectKey, ObjectOf, ObjectRef } from "../api/kinds.ts";
 import type { Call } from "./call.ts";
 
 /**
@@ -6,10 +6,14 @@ import type { Call } from "./call.ts";
  *
  * - `resourceVersion` changes with every write and grows over the whole store; it is opaque to
  *   callers but comparable for equality.
- * - `generation` counts changes of anything but metadata and status, starting at 1.
- * - `update` is refused with `Conflict` unless the object carries the stored resourceVersion.
- * - `update(…, "status")` changes status alone; `update(…, "main")` changes all but status.
- * - Deleting an object with finalizers sets deletionTimestamp; it goes when the last is removed.
+ * - `generation` counts changes of anything but metadata and status, starting at 1; kinds without
+ *   a status have none.
+ * - `update` is refused with `Conflict` unless the object carries the stored resourceVersion. One
+ *   that changes nothing is no write: same version, no event.
+ * - `update(…, "status")` changes status alone; `update(…, "main")` changes all but status. A
+ *   created object has no status.
+ * - Deleting an object with finalizers sets deletionTimestamp (and counts the generation up, as
+ *   Kubernetes does); it goes when the last is removed.
  *   No finalizer can be added then (`Invalid`).
  * - An object whose owners (ownerReferences) are all gone is collected.
  * - A watch from a resourceVersion yields every later change once, in order. From one that is no
@@ -22,12 +26,12 @@ export interface ObjectStore {
   get<K extends KindName>(ref: ObjectRef<K>, call: Call): Promise<ObjectOf<K> | undefined>;
   list<K extends KindName>(kind: K, where: ListOptions, call: Call): Promise<ObjectList<K>>;
   /** Fails with AlreadyExists. Assigns uid, resourceVersion, generation, creationTimestamp. */
-  create<K extends KindName>(object: ObjectOf<K>, call: Call): Promise<ObjectOf<K>>;
-  update<K extends KindName>(
-    object: ObjectOf<K>,
+  create<T extends AnyObject>(object: T, call: Call): Promise<ObjectOf<T["kind"]>>;
+  update<T extends AnyObject>(
+    object: T,
     part: "main" | "status",
     call: Call,
-  ): Promise<ObjectOf<K>>;
+  ): Promise<ObjectOf<T["kind"]>>;
   /** Fails with NotFound; with Conflict if a precondition does not hold. */
   delete(ref: ObjectRef, preconditions: Preconditions, call: Call): Promise<void>;
   /** Ends (without an error) when the call's signal fires. */

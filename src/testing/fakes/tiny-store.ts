@@ -42,20 +42,20 @@ export class TinyStore implements ObjectStore {
       items: structuredClone(items) as ObjectOf<K>[],
     };
   }
-  async create<K extends KindName>(object: ObjectOf<K>): Promise<ObjectOf<K>> {
+  async create<T extends AnyObject>(object: T): Promise<ObjectOf<T["kind"]>> {
     const id = idOf(object);
     if (this.#objects.has(id)) throw new StoreError("AlreadyExists", `${id} exists`);
     this.put(object);
-    return structuredClone(this.#objects.get(id)) as ObjectOf<K>;
+    return structuredClone(this.#objects.get(id)) as ObjectOf<T["kind"]>;
   }
-  async update<K extends KindName>(object: ObjectOf<K>): Promise<ObjectOf<K>> {
+  async update<T extends AnyObject>(object: T): Promise<ObjectOf<T["kind"]>> {
     const id = idOf(object);
     const stored = this.#objects.get(id);
     if (stored?.metadata.resourceVersion !== object.metadata.resourceVersion) {
       throw new StoreError("Conflict", `${id} has changed`);
     }
     this.put(object);
-    return structuredClone(this.#objects.get(id)) as ObjectOf<K>;
+    return structuredClone(this.#objects.get(id)) as ObjectOf<T["kind"]>;
   }
   async delete(ref: ObjectRef): Promise<void> {
     const id = `${ref.kind}/${keyText(ref)}`;
