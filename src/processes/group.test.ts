@@ -92,6 +92,16 @@ describe("a command in a group", () => {
     expect(await ended).toBe(3);
   });
 
+  test("an interrupt is sent once, whoever asks for it again", async () => {
+    const { identity } = await start("trap 'echo int' INT; echo up; while :; do sleep 0.05; done");
+    await until(() => text("out") === "up\n");
+    expect(await interrupt(identity, TOKEN, file("interrupted"))).toBe(true);
+    await until(() => text("out") === "up\nint\n");
+    expect(await interrupt(identity, TOKEN, file("interrupted"))).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(text("out")).toBe("up\nint\n");
+  });
+
   test("a command that ignores signals is killed, and leaves no exit code", async () => {
     const { identity, ended } = await start("trap '' INT TERM HUP; echo up; sleep 100; sleep 100");
     await until(() => text("out") === "up\n");

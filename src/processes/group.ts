@@ -187,11 +187,32 @@ function readIfThere(file: string): string | undefined {
 }
 
 /**
- * SIGINT once to every process of the group; false if there is none left. `token` is the value of
+ * SIGINT to every process of the group; false if there is none left. `token` is the value of
  * NIGARI_RUN_TOKEN in the group: once the leader is gone it alone proves whose group it is.
+ *
+ * OpenTofu takes a second interrupt as "stop at once, whatever becomes of the state". `onceFile`
+ * makes sure that it gets one at most, whoever sends it, before and after a restart: the file is
+ * made before the signal is sent, and where it stands already nothing is sent.
  */
-export async function interrupt(leader: ProcessIdentity, token: string): Promise<boolean> {
-  return isGroupOf(leader, await readProcessTable(), token) && signalGroup(leader, "SIGINT");
+export async function interrupt(
+  leader: ProcessIdentity,
+  token: string,
+  onceFile?: string,
+): Promise<boolean> {
+  if (!isGroupOf(leader, await readProcessTable(), token)) return false;
+  if (onceFile !== undefined && !claim(onceFile)) return true;
+  return signalGroup(leader, "SIGINT");
+}
+
+/** Makes the file; false if it was there. */
+function claim(file: string): boolean {
+  try {
+    closeSync(openSync(file, "wx", 0o600));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
 }
 
 /**

@@ -4,20 +4,25 @@ import { join } from "node:path";
  * The folder of one run, the meeting place of runner and platform. All of it is 0700/0600.
  *
  *     run.json        written by the platform before the runner is started (RunIdentity)
+ *     launch.json     written by the platform once the runner's process is there (ProcessIdentity)
  *     runner.json     written by the runner as its first act (ProcessIdentity)
+ *     end.json        written by the platform when it saw the runner's end (RunnerEnd)
  *     runner.log      stdout and stderr of the runner
  *     order.json      the order, stored before it is acknowledged; holds secrets
  *     in/             artifact.tar.gz, plan.bin as received
  *     work/           the extracted artifact; tofu's folder is work/<path>
  *     journal/        000001.json …, one entry a file: written, fsynced, renamed, then reported
- *     steps/          <stage>.json (ProcessIdentity of the group's leader), .out, .err, .exit
+ *     steps/          <stage>.json (ProcessIdentity of the group's leader), .out, .err, .exit,
+ *                     .interrupted (made before its one and only SIGINT is sent)
  *     log.txt         masked lines for people, as Watch streams them by offset
  *     files/          plan.bin, plan.json, plan.txt, outputs.json, errored.tfstate
  */
 export interface RunFolder {
   readonly root: string;
   readonly identity: string;
+  readonly launch: string;
   readonly runner: string;
+  readonly end: string;
   readonly runnerLog: string;
   readonly order: string;
   readonly inputs: string;
@@ -32,7 +37,9 @@ export function runFolder(root: string): RunFolder {
   return {
     root,
     identity: join(root, "run.json"),
+    launch: join(root, "launch.json"),
     runner: join(root, "runner.json"),
+    end: join(root, "end.json"),
     runnerLog: join(root, "runner.log"),
     order: join(root, "order.json"),
     inputs: join(root, "in"),
@@ -55,6 +62,13 @@ export interface RunIdentity {
   /** Unix socket that the runner serves. */
   readonly socket: string;
   readonly createdAt: string;
+}
+
+/** end.json: how the runner ended, or how its end is known. */
+export interface RunnerEnd {
+  readonly proof: string;
+  /** When it was seen, RFC 3339. */
+  readonly at: string;
 }
 
 /** What tells one process from every other that ever had its pid. */
