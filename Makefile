@@ -1,6 +1,7 @@
 # Two commands for a newcomer, each of which sets everything up by itself:
 #   make demo   runs the main job on real input       make test   passes every test
-.PHONY: demo test setup tools ok fix clean
+# They need git, make, Node.js with npm, and Go.
+.PHONY: demo test ok setup tools fix clean
 
 demo: tools
 	@npm run -s demo
@@ -10,13 +11,12 @@ test: tools
 
 ok: test
 
-# npm's own record of the last installation is the time stamp: newer lock file, new installation.
-setup: node_modules/.package-lock.json
-
-node_modules/.package-lock.json: package-lock.json package.json
-	@echo "make: installing npm packages"
-	@npm ci --no-audit --no-fund --loglevel=error
-	@touch node_modules/.package-lock.json
+# The npm packages, among them the Node that everything here runs on.
+setup:
+	@command -v npm >/dev/null || \
+	  { echo "make: npm is needed and not on PATH; install Node.js (https://nodejs.org)" >&2; exit 1; }
+	@node_modules/.bin/node tools/setup/main.ts 2>/dev/null || \
+	  { echo "make: installing the npm packages"; npm ci --no-audit --no-fund --loglevel=error; }
 
 # OpenTofu and the test provider, built once from their Go modules into .tools/.
 tools: setup
@@ -26,4 +26,4 @@ fix: setup
 	@npm run -s fix
 
 clean:
-	rm -rf node_modules dist .tools .demo
+	rm -rf node_modules dist dist.making-* dist.old-* .tools .demo
