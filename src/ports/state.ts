@@ -42,6 +42,76 @@ export interface StateAccess {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/**
+ * Whatever keeps the states, seen from the HTTP part of the door: `StateDoor` without the address,
+ * and what a run asks for over HTTP. Everything acknowledged is on the disk. What a run may do is
+ * judged at the moment it takes effect, so a write that is under way while its run is revoked is
+ * kept aside. The same contract suite runs on every implementation
+ * (`src/testing/contracts/state-storage.ts`).
+ */
+export interface StateStorage extends Omit<StateDoor, "access"> {
+  /**
+   * Adds a password of this run, by its SHA-256; earlier ones stay good. Fails with `StateRefused`
+   * if the run is revoked or has access to another state.
+   */
+  grant(state: StateId, runId: string, passwordHash: Uint8Array, call: Call): Promise<void>;
+  granted(runId: string, call: Call): Promise<StateGrant | undefined>;
+  /** The current state; fails with `StateDamaged` rather than to pass for an absent one. */
+  read(state: StateId, call: Call): Promise<StateContent | undefined>;
+  /** Keeps nothing if `content` throws, and fails with its error. */
+  write(write: StateWrite, content: AsyncIterable<Uint8Array>, call: Call): Promise<StateWritten>;
+  /** Taking the very same lock again is fine: the first answer may have been lost. */
+  takeLock(lock: StateLock, call: Call): Promise<LockTaken>;
+  /** Returning a lock that is gone is fine, for the same reason. */
+  returnLock(state: StateId, runId: string, lockId: string, call: Call): Promise<LockReturned>;
+  /** The current state becomes history. Needs the lock, as a write does. */
+  remove(state: StateId, runId: string, call: Call): Promise<"removed" | "refused">;
+}
+
+export interface StateGrant {
+  readonly state: StateId;
+  readonly revoked: boolean;
+  /** SHA-256 of each password. */
+  readonly passwordHashes: readonly Uint8Array[];
+}
+export interface StateContent {
+  readonly sizeBytes: number;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+export interface StateWrite {
+  readonly state: StateId;
+  readonly runId: string;
+  /** Id of the lock that the writer says it holds. */
+  readonly lockId: string | undefined;
+}
+export type StateWritten =
+  /** `repeated`: this very content was current already. */
+  | { readonly became: "current"; readonly id: string; readonly repeated: boolean }
+  | { readonly became: "aside"; readonly id: string; readonly why: string }
+  /** Not a state; nothing is kept. */
+  | { readonly became: "nothing"; readonly why: string };
+
+/** A lock as tofu describes it (statemgr.LockInfo), and the run of ours that took it. */
+export interface StateLock {
+  readonly state: StateId;
+  readonly runId: string;
+  readonly id: string;
+  readonly operation: string;
+  readonly info: string;
+  readonly who: string;
+  readonly version: string;
+  /** RFC 3339. */
+  readonly created: string;
+  readonly path: string;
+}
+export type LockTaken =
+  | { readonly taken: true }
+  /** `holder` undefined: the run is revoked. */
+  | { readonly taken: false; readonly holder: StateLock | undefined };
+export type LockReturned =
+  | { readonly returned: true }
+  | { readonly returned: false; readonly holder: StateLock };
+
 /** The same states, seen by a person with the CLI. */
 export interface StateAdmin {
   list(call: Call): Promise<StateSummary[]>;
@@ -79,4 +149,13 @@ export type StatePush =
 
 export class StateRefused extends Error {
   override readonly name = "StateRefused";
+}
+/** A kept state that cannot be read back as it was written. */
+export class StateDamaged extends Error {
+  override readonly name = "StateDamaged";
+}
+
+/** The start of a message about this state. */
+export function describeState(state: StateId): string {
+  return `State ${state.namespace}/${state.name} (workspace ${state.workspace})`;
 }

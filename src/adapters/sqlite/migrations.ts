@@ -44,10 +44,62 @@ const objects = `
   ) STRICT;
 `;
 
+const states = `
+  CREATE TABLE states (
+    state INTEGER PRIMARY KEY,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    -- As tofu describes it, in JSON, and the run that took it.
+    lock TEXT,
+    lock_run_id TEXT,
+    -- The lock that was given back last: doing it again must not fail.
+    returned_lock_id TEXT,
+    UNIQUE (namespace, name, workspace),
+    CHECK ((lock IS NULL) = (lock_run_id IS NULL))
+  ) STRICT;
+
+  -- AUTOINCREMENT: a number once told to a person never means another version.
+  CREATE TABLE state_versions (
+    version INTEGER PRIMARY KEY AUTOINCREMENT,
+    state INTEGER NOT NULL REFERENCES states (state),
+    kept TEXT NOT NULL CHECK (kept IN ('current', 'history', 'aside')),
+    serial INTEGER NOT NULL,
+    lineage TEXT NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    -- Name of the file that holds the content.
+    file TEXT NOT NULL UNIQUE,
+    -- NULL: a person pushed it.
+    run_id TEXT,
+    at TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX state_versions_by_state ON state_versions (state);
+  CREATE UNIQUE INDEX state_versions_current ON state_versions (state) WHERE kept = 'current';
+
+  CREATE TABLE state_grants (
+    run_id TEXT PRIMARY KEY,
+    state INTEGER NOT NULL REFERENCES states (state),
+    at TEXT NOT NULL,
+    -- The latest version of any state then: tells whether a version came before or after.
+    latest_version INTEGER NOT NULL,
+    -- Proof of the run's death, in words.
+    revoked_because TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  -- SHA-256 of each password of a run: a run whose launch is repeated gets a second one.
+  CREATE TABLE state_passwords (
+    run_id TEXT NOT NULL REFERENCES state_grants (run_id) ON DELETE CASCADE,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (run_id, hash)
+  ) STRICT, WITHOUT ROWID;
+`;
+
 /**
  * The schema, step by step. A step that was released is never edited; a new one is added at the
  * end with the next number. Each runs once, in one transaction with the number it writes.
  */
 export const migrations: readonly Migration[] = [
   { version: 1, purpose: "Objects, their owners, and the log of changes", sql: objects },
+  { version: 2, purpose: "States, their versions and locks, and access to them", sql: states },
 ];

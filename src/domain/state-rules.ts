@@ -1,0 +1,134 @@
+import type { StateHead } from "./state-file.ts";
+
+/**
+ * What may become the current state, and what is kept aside for a person. The rules behind every
+ * storage: pure, judged inside the transaction that acts on the verdict.
+ */
+export interface KeptState {
+  readonly current: KeptVersion | undefined;
+  readonly lock: { readonly id: string; readonly runId: string } | undefined;
+}
+export interface KeptVersion extends StateHead {
+  /** Grows with every version that is kept, of whatever state. */
+  readonly order: number;
+  /** SHA-256, hex. */
+  readonly digest: string;
+  /** Undefined: a person pushed it. */
+  readonly runId: string | undefined;
+}
+
+export interface Incoming {
+  readonly head: StateHead;
+  readonly digest: string;
+  readonly runId: string;
+  readonly revoked: boolean;
+}
+export type Verdict =
+  | { readonly become: "current" }
+  /** The very same content is current already: the answer to the first write was lost. */
+  | { readonly become: "repeated" }
+  | { readonly become: "aside"; readonly why: string };
+
+/** What becomes of a write that comes over HTTP. */
+export function judgeWrite(
+  incoming: Incoming,
+  lockId: string | undefined,
+  { current, lock }: KeptState,
+): Verdict {
+  if (current?.digest === incoming.digest) return { become: "repeated" };
+  if (incoming.revoked) return aside("the run was revoked before");
+  if (!mayWrite(incoming.runId, lock)) return aside("the run does not hold the lock");
+  if (lock?.id !== lockId) return aside("the write names another lock than the run holds");
+  return fitsOn(incoming.head, current);
+}
+
+/**
+ * What becomes of a state that a run could not write and that was collected from its folder.
+ * `grantedOrder` is the latest version at the time the run was given access; undefined: it never
+ * was. Without the lock, only that nobody wrote since tells that the content builds on `current`:
+ * the serial alone does not, for it grows with every attempt to write.
+ */
+export function judgeRescue(
+  incoming: Incoming,
+  grantedOrder: number | undefined,
+  { current, lock }: KeptState,
+): Verdict {
+  if (current?.digest === incoming.digest) return { become: "repeated" };
+  if (incoming.revoked) return aside("the run was revoked before");
+  if (lock !== undefined && lock.runId !== incoming.runId) {
+    return aside(`run ${lock.runId} holds the lock`);
+  }
+  if (grantedOrder === undefined) return aside("the run was never given access to this state");
+  const foreign = current !== undefined && current.runId !== incoming.runId;
+  if (lock === undefined && foreign && current.order > grantedOrder) {
+    return aside("the state was changed after the run was given access");
+  }
+  return fitsOn(incoming.head, current);
+}
+
+/** Why a person's push is refused: a clause that follows the state's name. */
+export function judgePush(
+  head: StateHead,
+  force: boolean,
+  { current, lock }: KeptState,
+): string | undefined {
+  if (lock !== undefined) {
+    return `is locked by run ${lock.runId} (lock ${lock.id}); wait until that run has ended`;
+  }
+  const verdict = fitsOn(head, current);
+  if (force || verdict.become !== "aside") return undefined;
+  return `is not replaced: ${verdict.why}; look at both, and use --force to replace it anyhow`;
+}
+
+/** Whether this run may change the state now. */
+export function mayWrite(runId: string, lock: KeptState["lock"]): boolean {
+  return lock !== undefined && lock.runId === runId;
+}
+
+function fitsOn(head: StateHead, current: KeptVersion | undefined): Verdict {
+  if (current === undefined) return { become: "current" };
+  if (head.lineage !== current.lineage) {
+    return aside(`its lineage is ${head.lineage}, that of the current state ${current.lineage}`);
+  }
+  if (head.serial <= current.serial) {
+    return aside(`its serial ${head.serial} is not above ${current.serial}, the current one`);
+  }
+  return { become: "current" };
+}
+
+function aside(why: string): Verdict {
+  return { become: "aside", why };
+}
+
+/** How many earlier versions of one state are kept, and how many bytes of them. */
+export const HISTORY_VERSIONS_MAX = 50;
+export const HISTORY_BYTES_MAX = 1024 * 1024 * 1024;
+
+/** Which earlier versions go, of those given with the newest first. The newest always stays. */
+export function beyondHistory<T extends { readonly sizeBytes: number }>(
+  history: readonly T[],
+): readonly T[] {
+  let sizeBytes = 0;
+  const end = history.findIndex((version, index) => {
+    sizeBytes += version.sizeBytes;
+    return index > 0 && (index >= HISTORY_VERSIONS_MAX || sizeBytes > HISTORY_BYTES_MAX);
+  });
+  return end === -1 ? [] : history.slice(end);
+}
+
+/**
+ * Whether a version kept aside tells nothing that `newer` does not tell: what one run writes of one
+ * lineage grows, so a person is asked about the last of it alone.
+ */
+export function isCoveredBy(
+  older: Pick<KeptVersion, "serial" | "lineage" | "runId" | "digest">,
+  newer: Pick<KeptVersion, "serial" | "lineage" | "runId" | "digest">,
+): boolean {
+  if (older.digest === newer.digest) return true;
+  return (
+    older.runId !== undefined &&
+    older.runId === newer.runId &&
+    older.lineage === newer.lineage &&
+    older.serial < newer.serial
+  );
+}
