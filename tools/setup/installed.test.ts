@@ -23,7 +23,7 @@ function arrange(wanted: Packages, installed: Packages | undefined, onDisk: stri
   }
   for (const path of onDisk) {
     mkdirSync(join(root, path), { recursive: true });
-    writeFileSync(join(root, path, "package.json"), "{}");
+    writeFileSync(join(root, path, "package.json"), JSON.stringify({ version: "2.9.1" }));
   }
 }
 
@@ -57,6 +57,12 @@ const cases: Record<
     wanted: { [Y]: yaml },
     installed: { [Y]: yaml },
     onDisk: [],
+    stale: [Y],
+  },
+  "recorded, but never installed": {
+    wanted: { [Y]: { ...yaml, version: "2.9.2" } },
+    installed: { [Y]: { ...yaml, version: "2.9.2" } },
+    onDisk: [Y],
     stale: [Y],
   },
   "optional and for other machines: npm leaves it out": {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 interface Locked {
@@ -12,8 +12,9 @@ interface Locked {
 
 /**
  * Packages of package-lock.json that node_modules lacks or has otherwise, as paths below `root`;
- * undefined if npm never installed here. Judged by npm's own record and not by time stamps: a
- * copied or linked node_modules is as good as a fresh one.
+ * undefined if npm never installed here. Judged by npm's record and the packages' own versions and
+ * not by time stamps: a copied or linked node_modules is as good as a fresh one. The record alone
+ * will not do, for "npm install --package-lock-only" writes it without installing.
  */
 export function stale(root: string): string[] | undefined {
   const wanted = packages(join(root, "package-lock.json"));
@@ -25,7 +26,7 @@ export function stale(root: string): string[] | undefined {
       const have = installed[path];
       if (have === undefined) return isNeeded(want);
       const same = have.version === want.version && have.integrity === want.integrity;
-      return !same || !existsSync(join(root, path, "package.json"));
+      return !same || versionOnDisk(join(root, path)) !== want.version;
     })
     .map(([path]) => path);
 }
@@ -33,6 +34,14 @@ export function stale(root: string): string[] | undefined {
 function packages(file: string): Record<string, Locked> | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8")).packages;
+  } catch {
+    return undefined;
+  }
+}
+
+function versionOnDisk(folder: string): string | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version;
   } catch {
     return undefined;
   }
