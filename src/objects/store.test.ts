@@ -93,7 +93,8 @@ describe("what is refused, in words that name object, field and mend", () => {
     "another version of the kind": {
       object: { ...terraform(), apiVersion: "infra.contrib.fluxcd.io/v1" },
       message:
-        "Terraform/default/app: apiVersion: must be infra.contrib.fluxcd.io/v1alpha2 for a Terraform",
+        "Terraform/default/app: apiVersion: must be infra.contrib.fluxcd.io/v1alpha2 " +
+        "for a Terraform",
     },
     "a version before there is one": {
       object: meta(terraform(), { resourceVersion: "1" }),
@@ -123,7 +124,8 @@ describe("what is refused, in words that name object, field and mend", () => {
     "a key with a slash": {
       object: { ...configMap(), data: { "a/b": "x" } },
       message:
-        'ConfigMap/default/vars: data["a/b"]: is no valid key; use letters, digits, "-", "_", "."',
+        'ConfigMap/default/vars: data["a/b"]: is no valid key; ' +
+        'use letters, digits, "-", "_", "."',
     },
     "a key in data and binaryData": {
       object: { ...configMap(), data: { a: "x" }, binaryData: { a: "eA==" } },
@@ -194,7 +196,7 @@ describe("what is refused, in words that name object, field and mend", () => {
   });
 });
 
-test("creation and deletion times are whole seconds of the clock, never in the future", async () => {
+test("times are whole seconds of the clock, never in the future", async () => {
   const { clock, store } = open();
   const made = await store.create(meta(terraform(), { finalizers: ["a"] }) as Terraform, call());
   expect(made.metadata.creationTimestamp).toBe("2026-03-04T05:06:07Z");
