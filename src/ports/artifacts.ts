@@ -18,6 +18,25 @@ export interface OpenArtifact {
   chunks(): AsyncIterable<Uint8Array>;
 }
 
+/** Keeps archives on this machine: what GitSource makes and ArtifactStore opens. */
+export interface ArtifactKeeper {
+  /** Keeps an archive, whole or not at all. Fails with `ArtifactError` when it is too large. */
+  keep(content: AsyncIterable<Uint8Array>, call: Call): Promise<KeptArtifact>;
+  /** The archive of this digest (`sha256:<hex>`), if it is kept. */
+  find(digest: string, call: Call): Promise<KeptArtifact | undefined>;
+  /**
+   * Removes the archives whose digest is not listed, except those of the last minutes, which nobody
+   * may have had the time to refer to. Answers how many went.
+   */
+  retain(digests: readonly string[], call: Call): Promise<number>;
+}
+export interface KeptArtifact {
+  /** `sha256:<hex>`. */
+  readonly digest: string;
+  readonly url: string;
+  readonly sizeBytes: number;
+}
+
 /** Makes artifacts of Git repositories (standalone; in a cluster source-controller does). */
 export interface GitSource {
   /**
@@ -31,13 +50,9 @@ export interface GitRequest {
   /** Data of the Secret it refers to, decoded; undefined if it refers to none. */
   readonly credentials: Readonly<Record<string, string>> | undefined;
 }
-export interface GitResult {
+export interface GitResult extends KeptArtifact {
   /** `<branch or tag>@sha1:<commit>`, as source-controller writes it. */
   readonly revision: string;
-  readonly url: string;
-  /** `sha256:<hex>`. */
-  readonly digest: string;
-  readonly sizeBytes: number;
 }
 
 /** `transient`: time or the other side may mend it. The message holds no credentials. */
