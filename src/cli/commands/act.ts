@@ -1,0 +1,102 @@
+import { REQUESTED_AT } from "../../api/names.ts";
+import type { Terraform } from "../../api/terraform.ts";
+import { type Context, change, keyIn, mustGet } from "../context.ts";
+import { target } from "../kinds.ts";
+import { CliError, EXIT } from "../world.ts";
+import { type WaitFlags, waitForRest } from "./wait.ts";
+
+/** A person's word that a plan or a rescued state may be used although the engine stopped. */
+export const ACCEPT = "nigari.dev/accept";
+
+/** nigari reconcile NAME: asks for a pass now. */
+export async function reconcile(context: Context, name: string, flags: WaitFlags): Promise<number> {
+  await request(context, name, () => {});
+  context.shell.out.write(`Reconcile requested for ${keyIn(context, name).namespace}/${name}\n`);
+  return finish(context, name, flags);
+}
+
+/** Asks for a pass, with another change in the same write. */
+async function request(
+  context: Context,
+  name: string,
+  edit: (object: Terraform) => void,
+): Promise<void> {
+  const at = new Date(context.shell.clock.now()).toISOString();
+  await change(context, "Terraform", name, (object) => {
+    object.metadata.annotations = { ...object.metadata.annotations, [REQUESTED_AT]: at };
+    edit(object);
+  });
+}
+
+async function finish(context: Context, name: string, flags: WaitFlags): Promise<number> {
+  if (!flags.wait) {
+    if (!context.world.engineRuns) {
+      context.shell.out.error('No engine runs; it is done at the next "nigari up"\n');
+    }
+    return EXIT.ok;
+  }
+  return waitForRest(context, name, flags);
+}
+
+/** nigari approve NAME [PLAN]: exactly the plan that was shown. */
+export async function approve(
+  context: Context,
+  name: string,
+  planId: string | undefined,
+  flags: WaitFlags,
+): Promise<number> {
+  const object = await mustGet(context, "Terraform", name);
+  const pending = object.status?.plan?.pending ?? "";
+  if (pending === "") {
+    throw new CliError(
+      EXIT.failed,
+      `No plan is pending for ${name}; "nigari describe ${name}" says why`,
+    );
+  }
+  if (planId !== undefined && planId !== pending) {
+    throw new CliError(
+      EXIT.failed,
+      `The pending plan is ${pending}, not ${planId}; look at it with "nigari plan show ${name}"`,
+    );
+  }
+  await request(context, name, (each) => {
+    if (each.status?.plan?.pending !== pending) {
+      throw new CliError(
+        EXIT.failed,
+        `The plan moved on to ${each.status?.plan?.pending ?? "none"}`,
+      );
+    }
+    // An object that approves by itself and yet waits was stopped for a person's word.
+    if (each.spec.approvePlan === "auto") {
+      each.metadata.annotations = { ...each.metadata.annotations, [ACCEPT]: pending };
+    } else each.spec.approvePlan = pending;
+  });
+  context.shell.out.write(`Approved ${pending} of ${name}\n`);
+  return finish(context, name, flags);
+}
+
+/** nigari suspend|resume NAME */
+export async function suspend(context: Context, name: string, on: boolean): Promise<number> {
+  await request(context, name, (object) => {
+    object.spec.suspend = on;
+  });
+  context.shell.out.write(`${on ? "Suspended" : "Resumed"} ${name}\n`);
+  return EXIT.ok;
+}
+
+/** nigari delete NAME [--wait] */
+export async function remove(
+  context: Context,
+  words: readonly string[],
+  flags: WaitFlags,
+): Promise<number> {
+  const { kind, name } = target(words);
+  if (name === undefined) throw new CliError(EXIT.usage, "Which object? nigari delete NAME");
+  const object = await mustGet(context, kind, name);
+  const uid = object.metadata.uid;
+  const ref = { kind, ...keyIn(context, name) };
+  await context.world.store.delete(ref, uid === undefined ? {} : { uid }, context.call());
+  context.shell.out.write(`Deletion of ${kind} ${name} requested\n`);
+  if (!flags.wait || kind !== "Terraform") return EXIT.ok;
+  return waitForRest(context, name, flags);
+}

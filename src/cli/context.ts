@@ -1,0 +1,82 @@
+import type { KindName, ObjectKey, ObjectOf } from "../api/kinds.ts";
+import type { Call } from "../ports/call.ts";
+import { isStoreError } from "../ports/object-store.ts";
+import { CliError, EXIT, type Shell, type World } from "./world.ts";
+
+/** Flags that every verb takes. */
+export interface CommonFlags {
+  readonly namespace: string;
+  readonly dataDir: string | undefined;
+  readonly output: "table" | "json" | "yaml";
+}
+
+/** What a verb gets: the shell, its flags, the world it works on, and a bound on each call. */
+export interface Context {
+  readonly shell: Shell;
+  readonly flags: CommonFlags;
+  readonly world: World;
+  /** A call of at most 10 s that Ctrl-C ends. */
+  call(): Call;
+}
+
+const CALL_LIMIT_MS = 10_000;
+
+/** Opens the world, runs the verb, closes it. */
+export async function withWorld<T>(
+  shell: Shell,
+  flags: CommonFlags,
+  verb: (context: Context) => Promise<T>,
+): Promise<T> {
+  const call = (): Call => ({
+    signal: shell.clock.deadline("nigari", CALL_LIMIT_MS, shell.interrupted),
+  });
+  const world = await shell.connect({ dataDir: flags.dataDir }, call());
+  try {
+    return await verb({ shell, flags, world, call });
+  } finally {
+    await world.close();
+  }
+}
+
+/** Reads one object, or says that there is none and how to see which there are. */
+export async function mustGet<K extends KindName>(
+  context: Context,
+  kind: K,
+  name: string,
+): Promise<ObjectOf<K>> {
+  const key = keyIn(context, name);
+  const found = await context.world.store.get({ kind, ...key }, context.call());
+  if (found !== undefined) return found;
+  throw new CliError(
+    EXIT.notFound,
+    `${kind} ${key.namespace}/${key.name} not found; "nigari get ${kind.toLowerCase()} -A" ` +
+      "lists what there is",
+  );
+}
+
+export function keyIn(context: Context, name: string): ObjectKey {
+  const slash = name.indexOf("/");
+  return slash > 0
+    ? { namespace: name.slice(0, slash), name: name.slice(slash + 1) }
+    : { namespace: context.flags.namespace, name };
+}
+
+const ATTEMPTS = 5;
+
+/** Read, change, write, again on a conflict: a person's change must not lose to a status write. */
+export async function change<K extends KindName>(
+  context: Context,
+  kind: K,
+  name: string,
+  edit: (object: ObjectOf<K>) => void,
+): Promise<ObjectOf<K>> {
+  for (let attempt = 1; ; attempt += 1) {
+    const object = structuredClone(await mustGet(context, kind, name));
+    edit(object);
+    try {
+      return await context.world.store.update(object, "main", context.call());
+    } catch (error) {
+      if (!isStoreError(error, "Conflict") || attempt === ATTEMPTS) throw error;
+    }
+  }
+}

@@ -1,0 +1,289 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../api/duration.ts";
+import type { ManifestTools } from "./commands/apply.ts";
+import type { WaitFlags } from "./commands/wait.ts";
+import { type CommonFlags, type Context, withWorld } from "./context.ts";
+import { CliError, EXIT, type Shell } from "./world.ts";
+
+/** What main hands in: the shell, and manifest tools loaded when they are needed. */
+export interface ProgramParts {
+  readonly shell: Shell;
+  manifests(): Promise<ManifestTools>;
+}
+
+/**
+ * Runs one command line and answers with its exit code. The commands' code is loaded when they
+ * run, so that --help stays quick.
+ */
+export async function runCommandLine(
+  parts: ProgramParts,
+  words: readonly string[],
+): Promise<number> {
+  const { out } = parts.shell;
+  let code: number = EXIT.ok;
+  const program = build(parts, (result) => {
+    code = result;
+  });
+  try {
+    await program.parseAsync([...words], { from: "user" });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    if (parts.shell.interrupted.aborted) return EXIT.interrupted;
+    if (error instanceof CliError) {
+      out.error(`nigari: ${error.message}\n`);
+      return error.exitCode;
+    }
+    out.error(`nigari: ${error instanceof Error ? error.message : String(error)}\n`);
+    return EXIT.failed;
+  }
+}
+
+type Done = (code: number) => void;
+
+function build(parts: ProgramParts, done: Done): Command {
+  const program = new Command("nigari")
+    .description(
+      "Reconciles Terraform objects with OpenTofu, cannot wedge, and says what is wrong.",
+    )
+    .version(parts.shell.version, "-V, --version")
+    .option("-n, --namespace <name>", "namespace", "default")
+    .option("--data-dir <folder>", "data directory (NIGARI_DATA_DIR)")
+    .addOption(
+      new Option("-o, --output <form>", "table, json or yaml")
+        .choices(["table", "json", "yaml"])
+        .default("table"),
+    )
+    .configureOutput({
+      writeOut: (text) => parts.shell.out.write(text),
+      writeErr: (text) => parts.shell.out.error(text),
+    })
+    .showHelpAfterError('("nigari --help" lists the commands)')
+    .exitOverride();
+  for (const add of [addUp, addRead, addAct, addPlan, addState, addVersion])
+    add(program, parts, done);
+  for (const command of program.commands) inherit(command);
+  return program;
+}
+
+/** Global flags may stand behind the verb too, as people type them. */
+function inherit(command: Command): void {
+  command.copyInheritedSettings(command.parent ?? command);
+  for (const each of command.commands) inherit(each);
+}
+
+/** The flags shared by all verbs, checked. */
+function common(command: Command): CommonFlags {
+  const { namespace, dataDir, output } = command.optsWithGlobals<CommonFlags>();
+  return { namespace, dataDir, output };
+}
+
+const durationMs = (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms <= 0) {
+    throw new InvalidArgumentError("Write a number with a unit, such as 30s or 10m.");
+  }
+  return ms;
+};
+const count = (text: string): number => {
+  if (!/^\d+$/.test(text) || Number(text) < 1) throw new InvalidArgumentError("Write 1 or more.");
+  return Number(text);
+};
+
+function addUp(program: Command, { shell }: ProgramParts, done: Done): void {
+  program
+    .command("up")
+    .description("keep the manifests of a folder or Git repository applied, until Ctrl-C")
+    .argument("<dir|git-url>", "folder, or https, ssh or file URL")
+    .option("--ref <ref>", "branch, tag or commit of a Git URL")
+    .option("--path <folder>", "folder of the manifests below it")
+    .option("--poll <duration>", "how often a Git URL is looked at", durationMs, 60_000)
+    .option("--concurrent <n>", "runs at once", count, 4)
+    .option("--pass-env <patterns>", "environment handed to OpenTofu, e.g. 'AWS_*,KUBECONFIG'", "")
+    .option("--prune", "delete objects whose manifest has vanished", false)
+    .option("--wait", "at Ctrl-C wait for the runs under way", false)
+    .addOption(
+      new Option("--lost-apply <what>", "an apply whose runner does not answer for 30s")
+        .choices(["interrupt", "wait"])
+        .default("interrupt"),
+    )
+    .action(async (from: string, options, command: Command) => {
+      done(
+        await shell.up({
+          from,
+          dataDir: common(command).dataDir,
+          passEnv: String(options.passEnv)
+            .split(",")
+            .filter((each) => each !== ""),
+          prune: options.prune,
+          wait: options.wait,
+          concurrent: options.concurrent,
+          lostApply: options.lostApply,
+          ref: options.ref,
+          path: options.path,
+          pollMs: options.poll,
+        }),
+      );
+    });
+}
+
+function addRead(program: Command, { shell }: ProgramParts, done: Done): void {
+  const verb = async (command: Command, run: (context: Context) => Promise<number>) =>
+    done(await withWorld(shell, common(command), run));
+  program
+    .command("get")
+    .description("list objects, or show one")
+    .argument(
+      "[kind] [name]",
+      "terraform (default), gitrepository, secret, configmap, event, lease",
+    )
+    .argument("[name]")
+    .option("-A, --all-namespaces", "all namespaces", false)
+    .option("--reveal", "show the values of Secrets with -o", false)
+    .action(async (kind, name, options, command: Command) => {
+      const { get } = await import("./commands/read.ts");
+      const words = [kind, name].filter((word) => word !== undefined);
+      await verb(command, (context) => get(context, words, options));
+    });
+  program
+    .command("describe")
+    .description("all about one object: what it waits for, until when, and what happens then")
+    .argument("<name>")
+    .action(async (name, _options, command: Command) => {
+      const { describe } = await import("./commands/read.ts");
+      await verb(command, (context) => describe(context, name));
+    });
+  program
+    .command("events")
+    .description("what has happened")
+    .argument("[name]")
+    .option("-A, --all-namespaces", "all namespaces", false)
+    .action(async (name, options, command: Command) => {
+      const { events } = await import("./commands/read.ts");
+      await verb(command, (context) => events(context, name, options));
+    });
+  program
+    .command("logs")
+    .description("log lines of an object's runs")
+    .argument("<name>")
+    .option("-f, --follow", "go on with what comes", false)
+    .option("--tail <n>", "only the newest lines", count)
+    .option("--run <id>", "only this run")
+    .action(async (name, options, command: Command) => {
+      const { logs } = await import("./commands/read.ts");
+      await verb(command, (context) => logs(context, name, options));
+    });
+}
+
+const waitable = (command: Command) =>
+  command
+    .option("--wait", "watch until nothing is under way", false)
+    .option("--timeout <duration>", "how long --wait watches at most", durationMs, 3_600_000);
+const waitFlags = (options: { wait: boolean; timeout: number }): WaitFlags => ({
+  wait: options.wait,
+  timeoutMs: options.timeout,
+});
+
+function addAct(program: Command, { shell, manifests }: ProgramParts, done: Done): void {
+  const verb = async (command: Command, run: (context: Context) => Promise<number>) =>
+    done(await withWorld(shell, common(command), run));
+  program
+    .command("apply")
+    .description("write manifests into the store")
+    .requiredOption("-f, --filename <path...>", "file, folder, or - for standard input")
+    .action(async (options, command: Command) => {
+      const { apply } = await import("./commands/apply.ts");
+      const tools = await manifests();
+      await verb(command, (context) => apply(context, tools, options.filename));
+    });
+  waitable(program.command("reconcile").description("look at an object now"))
+    .argument("<name>")
+    .action(async (name, options, command: Command) => {
+      const { reconcile } = await import("./commands/act.ts");
+      await verb(command, (context) => reconcile(context, name, waitFlags(options)));
+    });
+  waitable(program.command("approve").description("approve the plan that was shown"))
+    .argument("<name>")
+    .argument("[plan]", "its id; refused if another plan is pending by now")
+    .action(async (name, plan, options, command: Command) => {
+      const { approve } = await import("./commands/act.ts");
+      await verb(command, (context) => approve(context, name, plan, waitFlags(options)));
+    });
+  for (const on of [true, false]) {
+    program
+      .command(on ? "suspend" : "resume")
+      .description(on ? "leave an object alone" : "look after it again")
+      .argument("<name>")
+      .action(async (name, _options, command: Command) => {
+        const { suspend } = await import("./commands/act.ts");
+        await verb(command, (context) => suspend(context, name, on));
+      });
+  }
+  waitable(program.command("delete").description("delete an object"))
+    .argument("<kind-or-name>", "kind and name, kind/name, or the name of a Terraform object")
+    .argument("[name]")
+    .action(async (kind, name, options, command: Command) => {
+      const { remove } = await import("./commands/act.ts");
+      const words = [kind, name].filter((word) => word !== undefined);
+      await verb(command, (context) => remove(context, words, waitFlags(options)));
+    });
+}
+
+function addPlan(program: Command, { shell }: ProgramParts, done: Done): void {
+  program
+    .command("plan")
+    .description("pending plans")
+    .command("show")
+    .description("the pending plan as OpenTofu shows it")
+    .argument("<name>")
+    .action(async (name, _options, command: Command) => {
+      const { planShow } = await import("./commands/plan.ts");
+      done(await withWorld(shell, common(command), (context) => planShow(context, name)));
+    });
+}
+
+function addState(program: Command, { shell }: ProgramParts, done: Done): void {
+  const verb = async (command: Command, run: (context: Context) => Promise<number>) =>
+    done(await withWorld(shell, common(command), run));
+  const state = program.command("state").description("states that Nigari keeps");
+  state
+    .command("list")
+    .description("all states")
+    .action(async (_options, command: Command) => {
+      const { stateList } = await import("./commands/state.ts");
+      await verb(command, stateList);
+    });
+  state
+    .command("show")
+    .description("a state's JSON (it may hold secrets)")
+    .argument("<name>")
+    .option("--workspace <name>", "workspace", "default")
+    .option("--version <id>", "an older version, or one kept aside")
+    .action(async (name, options, command: Command) => {
+      const { stateShow } = await import("./commands/state.ts");
+      await verb(command, (context) => stateShow(context, name, options));
+    });
+  state
+    .command("push")
+    .description("make a file, or a version kept aside, the current state")
+    .argument("<name>")
+    .argument("[file]", "a state file, or - for standard input")
+    .option("--workspace <name>", "workspace", "default")
+    .option("--accept <id>", "a version kept aside")
+    .option("--drop <id>", "forget a version kept aside")
+    .option("--force", "skip the check of lineage and serial", false)
+    .action(async (name, file, options, command: Command) => {
+      const { statePush } = await import("./commands/state.ts");
+      await verb(command, (context) => statePush(context, name, file, options));
+    });
+}
+
+function addVersion(program: Command, { shell }: ProgramParts, done: Done): void {
+  program
+    .command("version")
+    .description("the version of this program")
+    .action(() => {
+      shell.out.write(`nigari ${shell.version}\n`);
+      done(EXIT.ok);
+    });
+}

@@ -1,0 +1,106 @@
+import type { Event } from "../../api/core.ts";
+import type { Terraform } from "../../api/terraform.ts";
+import type { LiveRun } from "../../ports/runs.ts";
+import { ageSince, deadlineClock, statusWord } from "./status.ts";
+import { table, wrap } from "./table.ts";
+
+export interface DescribeFacts {
+  readonly object: Terraform;
+  readonly live: LiveRun | undefined;
+  readonly events: readonly Event[];
+  readonly nowMs: number;
+  readonly columns: number;
+}
+
+/** One object on one screen: what it is, what it waits for, what has happened. */
+export function describeView(facts: DescribeFacts): string {
+  const { object } = facts;
+  return [
+    head(object),
+    section("Now", deadlineClock(object, facts.live, facts.nowMs), facts.columns),
+    planSection(object, facts.columns),
+    section("Last run", lastRun(object, facts.nowMs), facts.columns),
+    conditions(object, facts),
+    eventsView(facts.events, facts),
+  ]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+function head(object: Terraform): string {
+  const { spec, status, metadata } = object;
+  const rows: [string, string | undefined][] = [
+    ["Name", `${metadata.namespace ?? "default"}/${metadata.name}`],
+    ["Status", statusWord(object).word],
+    ["Source", `${spec.sourceRef.kind}/${spec.sourceRef.name}${spec.path ? ` ${spec.path}` : ""}`],
+    [
+      "Approval",
+      spec.approvePlan === undefined || spec.approvePlan === "" ? "by hand" : spec.approvePlan,
+    ],
+    ["Interval", spec.interval],
+    ["Applied", status?.lastAppliedRevision],
+    ["Attempted", status?.lastAttemptedRevision],
+    ["Outputs", status?.availableOutputs?.join(", ")],
+    ["Failures", status?.reconciliationFailures?.toString()],
+  ];
+  return rows
+    .filter(([, value]) => value !== undefined && value !== "")
+    .map(([name, value]) => `${`${name}:`.padEnd(11)}${value}\n`)
+    .join("");
+}
+
+function section(title: string, lines: readonly string[], columns: number): string {
+  if (lines.length === 0) return "";
+  return `${title}:\n${lines.map((line) => `${wrap(line, columns, "  ")}\n`).join("")}`;
+}
+
+function planSection(object: Terraform, columns: number): string {
+  const plan = object.status?.plan;
+  if (plan?.pending === undefined || plan.pending === "") return "";
+  const lines = [
+    `${plan.pending} waits for approval${plan.summary === undefined ? "" : `: ${plan.summary}`}.`,
+    `Look at it:  nigari plan show ${object.metadata.name}`,
+    `Approve it:  nigari approve ${object.metadata.name} ${plan.pending}`,
+  ];
+  return section("Plan", lines, columns);
+}
+
+function lastRun(object: Terraform, nowMs: number): string[] {
+  const run = object.status?.lastRun;
+  if (run === undefined) return [];
+  const unrecorded = run.unrecorded ?? [];
+  return [
+    `${run.operation} ${run.outcome} in stage ${run.stage}, ${ageSince(run.finishedAt, nowMs)} ago: ` +
+      run.message,
+    ...(unrecorded.length === 0 ? [] : [`May exist unrecorded: ${unrecorded.join(", ")}.`]),
+  ];
+}
+
+function conditions(object: Terraform, { nowMs }: DescribeFacts): string {
+  const list = object.status?.conditions ?? [];
+  if (list.length === 0) return "";
+  const rows = list.map((each) => [
+    `  ${each.type}`,
+    each.status,
+    each.reason,
+    ageSince(each.lastTransitionTime, nowMs),
+    each.message.split("\n")[0] ?? "",
+  ]);
+  return `Conditions:\n${table(["  TYPE", "STATUS", "REASON", "AGE", "MESSAGE"], rows)}`;
+}
+
+/** Events, oldest first. */
+export function eventsView(events: readonly Event[], view: { nowMs: number }): string {
+  if (events.length === 0) return "";
+  const rows = [...events]
+    .sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? ""))
+    .map((event) => [
+      `  ${ageSince(event.lastTimestamp ?? undefined, view.nowMs)}`,
+      event.type ?? "",
+      event.reason ?? "",
+      (event.count ?? 1) > 1 ? `x${event.count}` : "",
+      `${event.involvedObject.kind}/${event.involvedObject.name}`,
+      (event.message ?? "").split("\n").join(" "),
+    ]);
+  return `Events:\n${table(["  AGE", "TYPE", "REASON", "", "OBJECT", "MESSAGE"], rows)}`;
+}

@@ -1,0 +1,85 @@
+import type { ObjectKey } from "../api/kinds.ts";
+import type { Call } from "../ports/call.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
+import type { LiveRun, RunLogs } from "../ports/runs.ts";
+import type { StateAdmin } from "../ports/state.ts";
+
+/** What a verb works on: a running engine over its socket, or the data directory itself. */
+export interface World {
+  readonly store: ObjectStore;
+  readonly logs: RunLogs;
+  readonly state: StateAdmin;
+  /** The engine's word on a run under way; always undefined when no engine runs. */
+  live(key: ObjectKey, call: Call): Promise<LiveRun | undefined>;
+  /** "engine (pid 12, since …)" or "data directory, no engine runs". */
+  readonly via: string;
+  readonly engineRuns: boolean;
+  close(): Promise<void>;
+}
+
+/** What main hands to the command line: the outside world, so that commands stay testable. */
+export interface Shell {
+  readonly clock: Clock;
+  readonly out: Output;
+  /** Opens what the verbs work on. Fails with `CliError` (exit 5) if neither can be reached. */
+  connect(options: { dataDir: string | undefined }, call: Call): Promise<World>;
+  /** Runs the engine in the foreground. Answers with an exit code. */
+  up(options: UpOptions): Promise<number>;
+  /** A file's text, or standard input for "-". */
+  readFile(path: string): Promise<Uint8Array>;
+  /** Manifest files: a file, a folder, or "-" for standard input. */
+  readManifests(paths: readonly string[]): Promise<ManifestText[]>;
+  readonly version: string;
+  /** Fires at the first Ctrl-C. */
+  readonly interrupted: AbortSignal;
+}
+
+export interface ManifestText {
+  readonly file: string;
+  readonly text: Uint8Array;
+}
+
+export interface UpOptions {
+  readonly from: string;
+  readonly dataDir: string | undefined;
+  readonly passEnv: readonly string[];
+  readonly prune: boolean;
+  readonly wait: boolean;
+  readonly concurrent: number;
+  readonly lostApply: "interrupt" | "wait";
+  readonly ref: string | undefined;
+  readonly path: string | undefined;
+  readonly pollMs: number;
+}
+
+export interface Output {
+  write(text: string): void;
+  error(text: string): void;
+  readonly isTerminal: boolean;
+  readonly columns: number;
+  readonly colours: boolean;
+}
+
+/** Exit codes, documented in docs/cli.md. */
+export const EXIT = {
+  ok: 0,
+  /** What was asked about has failed. */
+  failed: 1,
+  /** Something needed could not be read. */
+  incomplete: 2,
+  usage: 3,
+  notFound: 4,
+  unreachable: 5,
+  interrupted: 130,
+} as const;
+
+/** An error that a person is shown as it is, and its exit code. */
+export class CliError extends Error {
+  override readonly name = "CliError";
+  readonly exitCode: number;
+  constructor(exitCode: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
