@@ -1,4 +1,5 @@
 import type { KindName, ObjectKey, ObjectOf } from "../api/kinds.ts";
+import type { Terraform } from "../api/terraform.ts";
 import type { Call } from "../ports/call.ts";
 import { isStoreError } from "../ports/object-store.ts";
 import { CliError, EXIT, type Shell, type World } from "./world.ts";
@@ -64,17 +65,17 @@ export function keyIn(context: Context, name: string): ObjectKey {
 const ATTEMPTS = 5;
 
 /** Read, change, write, again on a conflict: a person's change must not lose to a status write. */
-export async function change<K extends KindName>(
+export async function change(
   context: Context,
-  kind: K,
   name: string,
-  edit: (object: ObjectOf<K>) => void,
-): Promise<ObjectOf<K>> {
+  edit: (object: Terraform) => void,
+): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
-    const object = structuredClone(await mustGet(context, kind, name));
+    const object = structuredClone(await mustGet(context, "Terraform", name));
     edit(object);
     try {
-      return await context.world.store.update(object, "main", context.call());
+      await context.world.store.update(object, "main", context.call());
+      return;
     } catch (error) {
       if (!isStoreError(error, "Conflict") || attempt === ATTEMPTS) throw error;
     }

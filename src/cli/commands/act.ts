@@ -22,7 +22,7 @@ async function request(
   edit: (object: Terraform) => void,
 ): Promise<void> {
   const at = new Date(context.shell.clock.now()).toISOString();
-  await change(context, "Terraform", name, (object) => {
+  await change(context, name, (object) => {
     object.metadata.annotations = { ...object.metadata.annotations, [REQUESTED_AT]: at };
     edit(object);
   });

@@ -1,0 +1,261 @@
+import { describe, expect, test } from "vitest";
+import { memoryObjectStore } from "../adapters/memory/object-store.ts";
+import type { Terraform } from "../api/terraform.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
+import { seededRandom, VirtualClock } from "../testing/fakes/clock.ts";
+import { MemoryStates } from "../testing/fakes/memory-states.ts";
+import { runCommandLine } from "./program.ts";
+import type { Shell, UpOptions, World } from "./world.ts";
+
+const call = () => ({ signal: new AbortController().signal });
+
+/** A command line on a store in memory: what it prints, and how it ends. */
+function stage(engineRuns = true) {
+  const clock = new VirtualClock();
+  const store = memoryObjectStore({ clock, random: seededRandom(1) });
+  const printed = { out: "", err: "" };
+  const ups: UpOptions[] = [];
+  const world: World = {
+    store,
+    state: new MemoryStates(clock),
+    logs: {
+      append: async () => {},
+      read: async () => [{ at: "t", runId: "r1", stage: "plan", text: "hello" }],
+      async *follow() {},
+    },
+    live: async () => undefined,
+    via: "memory",
+    engineRuns,
+    close: async () => {},
+  };
+  const shell: Shell = {
+    clock,
+    out: {
+      write: (text) => {
+        printed.out += text;
+      },
+      error: (text) => {
+        printed.err += text;
+      },
+      isTerminal: false,
+      columns: 100,
+      colours: false,
+    },
+    connect: async () => world,
+    up: async (options) => {
+      ups.push(options);
+      return 0;
+    },
+    readFile: async () => new Uint8Array(),
+    readManifests: async () => [],
+    version: "9.9.9",
+    interrupted: new AbortController().signal,
+  };
+  const run = async (...words: string[]) => {
+    printed.out = "";
+    printed.err = "";
+    const manifests = () => Promise.reject(new Error("not here"));
+    const code = await runCommandLine({ shell, manifests }, words);
+    return { code, ...printed };
+  };
+  return { run, store, ups, clock };
+}
+
+async function put(store: ObjectStore, spec: Partial<Terraform["spec"]>, status?: object) {
+  const made = await store.create(
+    {
+      apiVersion: "infra.contrib.fluxcd.io/v1alpha2",
+      kind: "Terraform",
+      metadata: { name: "app", namespace: "default" },
+      spec: { interval: "5m", sourceRef: { kind: "GitRepository", name: "src" }, ...spec },
+    },
+    call(),
+  );
+  if (status !== undefined) await store.update({ ...made, status }, "status", call());
+}
+
+async function app(store: ObjectStore): Promise<Terraform> {
+  const found = await store.get({ kind: "Terraform", namespace: "default", name: "app" }, call());
+  if (found === undefined) throw new Error("app is gone");
+  return found;
+}
+
+describe("exit codes", () => {
+  const cases: Record<string, { words: string[]; code: number; says: RegExp }> = {
+    "help is no error": { words: ["--help"], code: 0, says: /Usage: nigari/ },
+    "a version is asked for": { words: ["version"], code: 0, says: /^nigari 9\.9\.9\n$/ },
+    "an unknown verb is a usage error": { words: ["fly"], code: 3, says: /unknown command 'fly'/ },
+    "an unknown flag too": { words: ["get", "--what"], code: 3, says: /unknown option/ },
+    "a missing argument too": { words: ["describe"], code: 3, says: /missing required argument/ },
+    "a wrong duration names the form": {
+      words: ["up", ".", "--poll", "5"],
+      code: 3,
+      says: /30s or 10m/,
+    },
+    "an unknown kind lists the known ones": {
+      words: ["get", "pods", "x"],
+      code: 3,
+      says: /Unknown kind "pods"; known kinds: terraforms/,
+    },
+    "an object that is not there": {
+      words: ["describe", "nope"],
+      code: 4,
+      says: /Terraform default\/nope not found; "nigari get terraform -A"/,
+    },
+    "nothing to list is no error": {
+      words: ["get"],
+      code: 0,
+      says: /No Terraform found in namesp/,
+    },
+    "nothing to approve": {
+      words: ["approve", "app"],
+      code: 1,
+      says: /No plan is pending for app/,
+    },
+    "a push of nothing": { words: ["state", "push", "app"], code: 3, says: /What shall be pushed/ },
+    "a state that is not there": { words: ["state", "show", "app"], code: 4, says: /No state of / },
+  };
+  test.each(Object.entries(cases))("%s", async (_, { words, code, says }) => {
+    const { run, store } = stage();
+    await put(store, {});
+    if (words[0] === "get" && words.length === 1) {
+      await store.delete({ kind: "Terraform", namespace: "default", name: "app" }, {}, call());
+    }
+    const done = await run(...words);
+    expect(done.out + done.err).toMatch(says);
+    expect(done.code).toBe(code);
+  });
+});
+
+describe("approve", () => {
+  const pending = { plan: { pending: "plan-main-1234567890" } };
+
+  test("writes exactly the pending id and asks for a pass", async () => {
+    const { run, store } = stage();
+    await put(store, {}, pending);
+    expect(await run("approve", "app")).toMatchObject({ code: 0 });
+    const object = await app(store);
+    expect(object.spec.approvePlan).toBe("plan-main-1234567890");
+    expect(object.metadata.annotations?.["reconcile.fluxcd.io/requestedAt"]).toBeDefined();
+  });
+
+  test("refuses when another plan was looked at", async () => {
+    const { run, store } = stage();
+    await put(store, {}, pending);
+    const done = await run("approve", "app", "plan-main-0000000000");
+    expect(done).toMatchObject({ code: 1 });
+    expect(done.err).toContain(
+      "The pending plan is plan-main-1234567890, not plan-main-0000000000",
+    );
+    expect((await app(store)).spec.approvePlan).toBeUndefined();
+  });
+
+  test("leaves auto as it is and gives the word beside it", async () => {
+    const { run, store } = stage();
+    await put(store, { approvePlan: "auto" }, pending);
+    await run("approve", "app");
+    const object = await app(store);
+    expect(object.spec.approvePlan).toBe("auto");
+    expect(object.metadata.annotations?.["nigari.dev/accept"]).toBe("plan-main-1234567890");
+  });
+});
+
+test("values of Secrets are hidden unless they are asked for", async () => {
+  const { run, store } = stage();
+  await store.create(
+    {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "s", namespace: "default" },
+      stringData: { password: "hunter2" },
+    },
+    call(),
+  );
+  const value = Buffer.from("hunter2").toString("base64");
+  const hidden = await run("get", "secret", "s", "-o", "yaml");
+  expect(hidden.out).toContain("password");
+  expect(hidden.out).not.toContain(value);
+  expect((await run("get", "secret/s", "-o", "json", "--reveal")).out).toContain(value);
+  expect((await run("get", "secrets")).out).not.toContain("hunter2");
+});
+
+test("suspend and resume change the spec and nothing else", async () => {
+  const { run, store } = stage();
+  await put(store, { path: "./x" });
+  await run("suspend", "app");
+  expect((await app(store)).spec).toMatchObject({ suspend: true, path: "./x" });
+  await run("resume", "app");
+  expect((await app(store)).spec.suspend).toBe(false);
+});
+
+test("describe answers what it waits for, until when, and what then", async () => {
+  const { run, store } = stage();
+  await put(
+    store,
+    {},
+    {
+      run: {
+        id: "r1",
+        operation: "apply",
+        reason: "PlanApproved",
+        attempt: 1,
+        epoch: 1,
+        generation: 1,
+        revision: "main@sha1:1",
+        artifactDigest: "sha256:1",
+        inputsDigest: "x",
+        stage: "apply",
+        intendedAt: "2025-12-31T23:59:00Z",
+        stageSince: "2025-12-31T23:59:30Z",
+        lastSignAt: "2025-12-31T23:59:58Z",
+        verdict: "alive",
+      },
+    },
+  );
+  const { out } = await run("describe", "app");
+  expect(out).toContain("Run r1 (apply, attempt 1) is in stage apply since 30s.");
+  expect(out).toContain("Until: no limit");
+  expect(out).toContain("Last sign of life: 2s ago (alive).");
+});
+
+test("--wait ends when nothing is under way, with 1 for a failure", async () => {
+  const { run, store } = stage();
+  const ready = (status: "True" | "False") => ({
+    observedGeneration: 1,
+    lastHandledReconcileAt: "2026-01-01T00:00:00.000Z",
+    conditions: [
+      { type: "Ready", status, reason: "X", message: "it is so", lastTransitionTime: "t" },
+    ],
+  });
+  await put(store, {}, ready("True"));
+  expect(await run("reconcile", "app", "--wait")).toMatchObject({ code: 0 });
+  await store.update({ ...(await app(store)), status: ready("False") }, "status", call());
+  const failed = await run("reconcile", "app", "--wait");
+  expect(failed).toMatchObject({ code: 1 });
+  expect(failed.out).toContain("app: Failed: it is so");
+});
+
+test("up hands its flags on", async () => {
+  const { run, ups } = stage();
+  await run("up", "./here", "--pass-env", "AWS_*,KUBECONFIG", "--poll", "30s", "--data-dir", "/d");
+  expect(ups).toEqual([
+    {
+      from: "./here",
+      dataDir: "/d",
+      passEnv: ["AWS_*", "KUBECONFIG"],
+      prune: false,
+      wait: false,
+      concurrent: 4,
+      lostApply: "interrupt",
+      ref: undefined,
+      path: undefined,
+      pollMs: 30_000,
+    },
+  ]);
+});
+
+test("without an engine a request says when it is done", async () => {
+  const { run, store } = stage(false);
+  await put(store, {});
+  expect((await run("reconcile", "app")).err).toContain("No engine runs");
+});
