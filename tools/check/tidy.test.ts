@@ -79,7 +79,9 @@ describe("house rules", () => {
       all.flatMap((path) => importsOf(root, path).flatMap((each) => each.target ?? [])),
     );
     const entry = (path: string) =>
-      /\.test\.ts$|^src\/(main|api|ports|protocol|domain|evidence|recognizers)\/|^tools\/(?!check\/)|^test\//.test(path);
+      /\.test\.ts$|^src\/(main|api|ports|protocol|domain|evidence|recognizers)\/|^tools\/(?!check\/)|^test\//.test(
+        path,
+      );
     expect(product.filter((path) => !entry(path) && !imported.has(path))).toEqual([]);
   });
 });
