@@ -58,7 +58,8 @@ function ended(out: Output, object: Terraform): number {
 }
 
 function words(object: Terraform): string {
-  return `${statusWord(object).word} ${object.status?.run?.stage ?? ""} ${object.status?.run?.note ?? ""}`;
+  const run = object.status?.run;
+  return [statusWord(object).word, run?.stage, run?.note].join(" ");
 }
 
 function lineOf(object: Terraform, live: LiveRun | undefined, elapsedMs: number): string {

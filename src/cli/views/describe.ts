@@ -70,8 +70,8 @@ function lastRun(object: Terraform, nowMs: number): string[] {
   if (run === undefined) return [];
   const unrecorded = run.unrecorded ?? [];
   return [
-    `${run.operation} ${run.outcome} in stage ${run.stage}, ${ageSince(run.finishedAt, nowMs)} ago: ` +
-      run.message,
+    `${run.operation} ${run.outcome} in stage ${run.stage}, ` +
+      `${ageSince(run.finishedAt, nowMs)} ago: ${run.message}`,
     ...(unrecorded.length === 0 ? [] : [`May exist unrecorded: ${unrecorded.join(", ")}.`]),
   ];
 }
