@@ -1,4 +1,4 @@
-import type { Diagnostic } from "../../api/diagnostic.ts";
+import { type Diagnostic, diagnosticText } from "../../api/diagnostic.ts";
 import type { AnyObject } from "../../api/kinds.ts";
 import type { Context } from "../context.ts";
 import { EXIT, type ManifestText, type Output } from "../world.ts";
@@ -30,12 +30,7 @@ export async function apply(
   return EXIT.ok;
 }
 
-/** Diagnostics as compilers print them: file:line:column first. */
+/** Tells a person what is wrong with what they wrote. */
 export function complain(out: Output, diagnostics: readonly Diagnostic[]): void {
-  for (const each of diagnostics) {
-    const place =
-      each.file === undefined ? "" : `${each.file}:${each.line ?? 1}:${each.column ?? 1}: `;
-    out.error(`${place}${each.severity}: ${each.summary}\n`);
-    if (each.detail !== undefined && each.detail !== "") out.error(`  ${each.detail}\n`);
-  }
+  for (const each of diagnostics) out.error(`${diagnosticText(each)}\n`);
 }
