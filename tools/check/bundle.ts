@@ -9,7 +9,7 @@ export interface BundleInputs {
  */
 const foreign: Readonly<Record<string, RegExp>> = {
   "the engine and what belongs to it": /^src\/(engine|adapters|objects|server)\//,
-  "decisions are the engine's (types of them vanish and may stay)": /^src\/(domain|ports)\//,
+  "decisions are the engine's (types of them vanish and may stay)": /^src\/domain\//,
   "what speaks to people": /^src\/(cli|render|recognizers|evidence)\//,
   "test doubles": /^src\/testing\//,
   "a Kubernetes client": /kubernetes/i,
