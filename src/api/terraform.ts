@@ -290,6 +290,10 @@ export const verdicts = ["alive", "suspect", "unreachable", "dead"] as const;
 /** What the engine believes of a run's runner. */
 export type LivenessVerdict = (typeof verdicts)[number];
 
+/** Why Nigari ends the processes of a run. */
+export const endings = ["unreachable", "orphaned", "overrun", "deletion", "person"] as const;
+export type Ending = (typeof endings)[number];
+
 /** The run an object has under way: stored before anything is started (intent before effect). */
 export const RunStatus = object(
   {
@@ -313,6 +317,7 @@ export const RunStatus = object(
     lastSignAt: maybe(text("Last sign of life, refreshed now and then.")),
     verdict: oneOf(verdicts, "What is believed of the runner."),
     interruptedAt: maybe(text("When it was asked to stop.")),
+    ending: maybe(oneOf(endings, "Why its processes are ended.")),
     note: maybe(text("What happened last and what comes next, for people.")),
   },
   "Nigari: the run under way.",

@@ -1,0 +1,158 @@
+import { retryIntervalMs } from "./backoff.ts";
+import type { Decision, Effect, Observed } from "./facts.ts";
+import type { Ground } from "./ground.ts";
+import { effectPauseMs } from "./limits.ts";
+import { change, type Outcome, openPass, type Pass, wantsDestroy } from "./pass.ts";
+import { isAtRest } from "./standing.ts";
+import { admit } from "./steps/admit.ts";
+import { dependencies } from "./steps/dependencies.ts";
+import { due, isReason } from "./steps/due.ts";
+import { finalize } from "./steps/finalize.ts";
+import { inputs } from "./steps/inputs.ts";
+import { pending } from "./steps/pending.ts";
+import { rescued } from "./steps/rescued.ts";
+import { runEnded } from "./steps/run-ended.ts";
+import { runUnderWay } from "./steps/run-under-way.ts";
+import { isArtifact, source } from "./steps/source.ts";
+import { startRun } from "./steps/start.ts";
+import { suspend } from "./steps/suspend.ts";
+import { summarize } from "./summarize.ts";
+import { timeOf, timeText } from "./time.ts";
+
+/**
+ * What one pass of one object does: pure and synchronous. Everything it knows is in `observed`,
+ * `nowMs` is the wall clock in milliseconds since 1970. Each step decides or passes on.
+ */
+export function decide(observed: Observed, nowMs: number): Decision {
+  const pass = openPass(observed, nowMs);
+  const outcome = withoutFailed(pass, steps(pass));
+  return complete(pass, outcome);
+}
+
+/** The steps in their order. A run that has begun is seen to its end before anything else. */
+function steps(pass: Pass): Outcome {
+  return (
+    runUnderWay(pass) ??
+    runEnded(pass) ??
+    admit(pass) ??
+    suspend(pass) ??
+    finalize(pass) ??
+    rescued(pass) ??
+    grounded(pass)
+  );
+}
+
+/** The steps that need a source, then those that need everything a run is made from. */
+function grounded(pass: Pass): Outcome {
+  const artifact = source(pass);
+  if (!isArtifact(artifact)) return artifact;
+  const blocked = dependencies(pass, artifact);
+  if (blocked !== undefined) return blocked;
+  const resolved = inputs(pass);
+  if ("why" in resolved) return resolved;
+  const { inputsDigest } = resolved;
+  return planned(pass, { artifact, revision: artifact.revision, inputsDigest });
+}
+
+function planned(pass: Pass, ground: Ground): Outcome {
+  const next = pending(pass, ground);
+  if ("why" in next) return next;
+  const reason = due(next, ground);
+  if (!isReason(reason)) return withEffects(next, reason);
+  const direction = wantsDestroy(next) ? ({ destroy: true } as const) : {};
+  return withEffects(next, startRun(next, ground, { operation: "plan", reason, ...direction }));
+}
+
+/** Effects of steps that passed on go with what a later step decides. */
+function withEffects(pass: Pass, outcome: Outcome): Outcome {
+  return {
+    ...outcome,
+    before: [...pass.effects.before, ...(outcome.before ?? [])],
+    after: [...pass.effects.after, ...(outcome.after ?? [])],
+  };
+}
+
+/**
+ * An effect that has just failed is not asked for again in this pass: the status stays as it was,
+ * says what does not work, and the next pass tries again.
+ */
+function withoutFailed(pass: Pass, outcome: Outcome): Outcome {
+  const failed = pass.observed.failedEffect;
+  if (failed === undefined || !(outcome.before ?? []).some(isEffect(failed.effect))) return outcome;
+  const pauseMs = failed.transient
+    ? effectPauseMs()
+    : Math.max(effectPauseMs(), retryIntervalMs(pass.terraform.spec));
+  const message =
+    `${effectText[failed.effect]} does not work: ${failed.message}; ` +
+    "it is tried again by itself";
+  const run = pass.fields.run === undefined ? undefined : { ...pass.fields.run, note: message };
+  return {
+    why: `effect ${failed.effect} failed: ${failed.message}`,
+    fields: change(pass.fields, {
+      run,
+      nextDueAt: run === undefined ? timeText(pass.nowMs + pauseMs) : undefined,
+    }),
+    standing: { is: "failed", reason: failed.reason, message },
+    recheckMs: pauseMs,
+  };
+}
+
+function isEffect(name: Effect["do"]): (effect: Effect) => boolean {
+  return (effect) => effect.do === name;
+}
+
+/** Effects as the beginning of a sentence. */
+const effectText: Readonly<Record<Effect["do"], string>> = {
+  "add-finalizer": "Adding the finalizer",
+  "remove-finalizer": "Removing the finalizer",
+  "save-plan": "Saving the plan",
+  "delete-plan": "Deleting the stored plan",
+  "write-outputs": "Writing the Secret of outputs",
+  "delete-outputs": "Deleting the Secret of outputs",
+  "release-lock": "Releasing the lock of a dead run",
+  "revoke-credentials": "Revoking the credentials of a dead run",
+  "interrupt-run": "Asking the run to stop",
+  "terminate-run": "Ending the run",
+  "launch-run": "Launching the run",
+  "remove-run": "Removing the run",
+  event: "Recording an event",
+};
+
+function complete(pass: Pass, outcome: Outcome): Decision {
+  const { standing } = outcome;
+  const rest = isAtRest(standing);
+  const fields = change(outcome.fields, {
+    ...(rest ? { observedGeneration: pass.generation } : {}),
+    // A pass that began after the request and came to rest has answered it, whatever it found.
+    ...(rest && outcome.fields.run === undefined && pass.fields.run === undefined
+      ? { lastHandledReconcileAt: pass.requested ?? outcome.fields.lastHandledReconcileAt }
+      : {}),
+  });
+  const conditions = summarize({
+    old: pass.terraform.status?.conditions ?? [],
+    standing,
+    marks: outcome.marks ?? {},
+    generation: pass.generation,
+    nowMs: pass.nowMs,
+  });
+  return {
+    before: outcome.before ?? [],
+    status: { ...fields, conditions },
+    after: outcome.after ?? [],
+    requeueAfterMs: requeueAfter(pass, outcome),
+    why: outcome.why,
+  };
+}
+
+function requeueAfter(pass: Pass, outcome: Outcome): number | undefined {
+  const dueMs = timeOf(outcome.fields.nextDueAt);
+  const waits = [
+    ...(outcome.recheckMs === undefined ? [] : [outcome.recheckMs]),
+    ...(dueMs === undefined ? [] : [Math.max(0, dueMs - pass.nowMs)]),
+  ];
+  // A queued object is overdue all the while; its recheck is what counts.
+  if (outcome.recheckMs !== undefined && dueMs !== undefined && dueMs <= pass.nowMs) {
+    return outcome.recheckMs;
+  }
+  return waits.length === 0 ? undefined : Math.min(...waits);
+}

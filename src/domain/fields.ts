@@ -1,0 +1,134 @@
+import { isDefault } from "../api/defaults.ts";
+import type { TerraformSpec } from "../api/terraform.ts";
+
+/**
+ * Every field of the spec, and whether this version obeys it. An object that really uses a field
+ * that is not obeyed is left untouched: running it all the same would do something else than asked.
+ */
+export type FieldRule<T> = "obeyed" | LaterRule | { readonly parts: FieldRules<T> };
+
+interface LaterRule {
+  /** What a person does instead, as an imperative. */
+  readonly mend: string;
+}
+
+export type FieldRules<T> = { readonly [K in keyof Required<T>]: FieldRule<NonNullable<T[K]>> };
+
+function later(mend: string = "remove it"): LaterRule {
+  return { mend };
+}
+
+type Backend = NonNullable<TerraformSpec["backendConfig"]>;
+type PodTemplate = NonNullable<TerraformSpec["runnerPodTemplate"]>;
+type PodSpec = NonNullable<PodTemplate["spec"]>;
+
+const custom = later("write the backend in spec.backendConfig.customConfiguration");
+const noPod = later("remove it, for runners are no pods here");
+
+const backendConfig: FieldRules<Backend> = {
+  customConfiguration: "obeyed",
+  disable: later(),
+  secretSuffix: custom,
+  inClusterConfig: custom,
+  configPath: custom,
+  labels: custom,
+};
+
+const podSpec: FieldRules<PodSpec> = {
+  env: "obeyed",
+  image: noPod,
+  envFrom: later("write the variables in spec.runnerPodTemplate.spec.env"),
+  nodeSelector: noPod,
+  affinity: noPod,
+  tolerations: noPod,
+  volumeMounts: noPod,
+  volumes: noPod,
+  initContainers: noPod,
+  hostAliases: noPod,
+  priorityClassName: noPod,
+  securityContext: noPod,
+  resources: noPod,
+};
+
+/** A field of the kind without a row here does not compile. */
+export const fieldRules: FieldRules<TerraformSpec> = {
+  approvePlan: "obeyed",
+  destroy: "obeyed",
+  backendConfig: { parts: backendConfig },
+  backendConfigsFrom: custom,
+  cloud: custom,
+  workspace: "obeyed",
+  vars: "obeyed",
+  varsFrom: "obeyed",
+  values: later("use spec.vars"),
+  tfVarsFiles: later("use spec.vars or spec.varsFrom"),
+  fileMappings: later(),
+  interval: "obeyed",
+  retryInterval: "obeyed",
+  retryStrategy: later(),
+  // It has an effect only with the exponential strategy, which is refused.
+  maxRetryInterval: "obeyed",
+  path: "obeyed",
+  sourceRef: "obeyed",
+  suspend: "obeyed",
+  force: later(),
+  readInputsFromSecrets: later("use spec.varsFrom"),
+  writeOutputsToSecret: "obeyed",
+  disableDriftDetection: later(),
+  cliConfigSecretRef: later("set TF_CLI_CONFIG_FILE in spec.runnerPodTemplate.spec.env"),
+  healthChecks: later(),
+  destroyResourcesOnDeletion: "obeyed",
+  serviceAccountName: noPod,
+  alwaysCleanupRunnerPod: noPod,
+  runnerTerminationGracePeriodSeconds: noPod,
+  upgradeOnInit: later(),
+  refreshBeforeApply: later(),
+  runnerPodTemplate: { parts: { metadata: noPod, spec: { parts: podSpec } } },
+  enableInventory: later(),
+  tfstate: {
+    parts: {
+      forceUnlock: later("release the lock by hand"),
+      lockIdentifier: later("release the lock by hand"),
+      lockTimeout: later(),
+    },
+  },
+  targets: later(),
+  parallelism: later(),
+  storeReadablePlan: "obeyed",
+  plan: { parts: { lock: later() } },
+  webhooks: later(),
+  dependsOn: "obeyed",
+  // A placeholder that upstream ignores too.
+  enterprise: "obeyed",
+  planOnly: later("leave spec.approvePlan empty, and approve no plan"),
+  breakTheGlass: later(),
+  branchPlanner: { parts: { enablePathScope: later() } },
+  remediation: later("remove it: retries have no end"),
+};
+
+export interface FieldInTheWay {
+  /** Such as `spec.tfstate.forceUnlock`. */
+  readonly path: string;
+  readonly mend: string;
+}
+
+/** Fields that the spec really uses and this version does not obey, in the order of the table. */
+export function fieldsInTheWay(spec: TerraformSpec): FieldInTheWay[] {
+  const found = offending(spec, fieldRules, "");
+  // The custom configuration replaces everything else that spec.backendConfig can say.
+  const replaced = (spec.backendConfig?.customConfiguration ?? "") !== "";
+  return found
+    .filter((each) => !(replaced && each.path.startsWith("backendConfig.")))
+    .map((each) => ({ ...each, path: `spec.${each.path}` }));
+}
+
+function offending(value: unknown, rules: object, prefix: string): FieldInTheWay[] {
+  if (typeof value !== "object" || value === null) return [];
+  const held = value as Record<string, unknown>;
+  return Object.entries(rules as Record<string, FieldRule<object>>).flatMap(([name, rule]) => {
+    const path = `${prefix}${name}`;
+    if (rule === "obeyed" || isDefault(path, held[name])) return [];
+    if ("parts" in rule) return offending(held[name], rule.parts, `${path}.`);
+    return [{ path, mend: rule.mend }];
+  });
+}

@@ -1,0 +1,31 @@
+import type { LivenessVerdict } from "../api/terraform.ts";
+import type { RunFact } from "./facts.ts";
+import { bringUpMs, suspectAfterMs, unreachableAfterMs } from "./limits.ts";
+
+/** What is known of a runner on two paths: its stream, and the platform. */
+export interface LivenessEvidence {
+  /** The platform's word. */
+  readonly runner: RunFact["runner"];
+  /** Processes besides the runner; undefined while they cannot be counted. */
+  readonly workersAlive: number | undefined;
+  /** The machine has started anew since: every process of before is gone. */
+  readonly rebooted: boolean;
+  /** The runner has given a sign of life at least once. */
+  readonly heard: boolean;
+  /** Milliseconds since the last sign, or since the launch, on a clock that stops in sleep. */
+  readonly silentMs: number;
+}
+
+/**
+ * Judges a runner. Silence alone never makes it dead: that takes proof that nothing of the run can
+ * write any more. `lagMs` is how late the judge itself was; that much silence is its own fault.
+ */
+export function judge(evidence: LivenessEvidence, lagMs: number): LivenessVerdict {
+  const { runner, workersAlive, silentMs } = evidence;
+  if (evidence.rebooted || (runner === "gone" && workersAlive === 0)) return "dead";
+  if (runner === "gone") return "unreachable";
+  const silence = silentMs - Math.max(0, lagMs);
+  if (silence < suspectAfterMs()) return "alive";
+  const patience = evidence.heard || runner === "running" ? unreachableAfterMs() : bringUpMs();
+  return silence < patience ? "suspect" : "unreachable";
+}

@@ -1,0 +1,144 @@
+import type { Condition } from "../api/meta.ts";
+import { CONDITION, REQUESTED_AT } from "../api/names.ts";
+import type { Basis, RunStatus, Terraform, TerraformStatus } from "../api/terraform.ts";
+import { retryIntervalMs } from "./backoff.ts";
+import type { Effect, Observed } from "./facts.ts";
+import type { Marks, Standing } from "./standing.ts";
+import { timeOf, timeText } from "./time.ts";
+
+/** A status without its conditions: those are made by `summarize` alone. */
+export type Fields = Omit<TerraformStatus, "conditions">;
+
+/** What the steps hand on to each other. Nothing in it is changed in place. */
+export interface Pass {
+  readonly observed: Observed;
+  readonly nowMs: number;
+  readonly terraform: Terraform;
+  readonly generation: number;
+  /** Fields of the status as they are to be stored, so far. */
+  readonly fields: Fields;
+  /** Value of requestedAt that no pass has answered. */
+  readonly requested: string | undefined;
+  readonly deleting: boolean;
+  readonly mode: ApprovalMode;
+  /** Ready as stored. */
+  readonly ready: Condition | undefined;
+  /** Effects that go with whatever is decided. */
+  readonly effects: Effects;
+  /** The pending plan was dropped in this pass, and why. */
+  readonly staleBecause?: string;
+}
+
+export type ApprovalMode = "auto" | "manual" | "disable";
+
+export interface Effects {
+  readonly before: readonly Effect[];
+  readonly after: readonly Effect[];
+}
+
+/** What a step decides; `decide` completes it. */
+export interface Outcome {
+  /** Which step, and what. */
+  readonly why: string;
+  readonly fields: Fields;
+  readonly standing: Standing;
+  readonly marks?: Marks;
+  readonly before?: readonly Effect[];
+  readonly after?: readonly Effect[];
+  /** Look again after so many ms, whatever nextDueAt says. */
+  readonly recheckMs?: number | undefined;
+}
+
+export function openPass(observed: Observed, nowMs: number): Pass {
+  const { terraform } = observed;
+  const { conditions = [], ...fields } = terraform.status ?? {};
+  const { metadata, spec } = terraform;
+  const requested = metadata.annotations?.[REQUESTED_AT];
+  const approve = spec.approvePlan ?? "";
+  return {
+    observed,
+    nowMs,
+    terraform,
+    generation: metadata.generation ?? 0,
+    fields,
+    requested: requested === fields.lastHandledReconcileAt ? undefined : requested,
+    deleting: metadata.deletionTimestamp !== undefined,
+    mode: approve === "auto" || approve === "disable" ? approve : "manual",
+    ready: conditions.find((each) => each.type === CONDITION.ready),
+    effects: { before: [], after: [] },
+  };
+}
+
+type Change = { readonly [K in keyof Fields]?: Fields[K] | undefined };
+
+/** The fields with some of them changed; undefined takes a field away. */
+export function change(fields: Fields, changes: Change): Fields {
+  const next: Record<string, unknown> = { ...fields };
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) delete next[name];
+    else next[name] = value;
+  }
+  return next as Fields;
+}
+
+/** Whether everything is to be destroyed, by the spec or because the object goes. */
+export function wantsDestroy(pass: Pass): boolean {
+  const { spec } = pass.terraform;
+  if (pass.deleting) return spec.destroyResourcesOnDeletion === true;
+  return spec.destroy === true && pass.mode !== "disable";
+}
+
+export function basisOf(run: RunStatus): Basis {
+  const { revision, generation, inputsDigest, destroy } = run;
+  return { revision, generation, inputsDigest, ...(destroy === true ? { destroy } : {}) };
+}
+
+export function sameBasis(a: Basis | undefined, b: Basis): boolean {
+  return (
+    a?.revision === b.revision &&
+    a.generation === b.generation &&
+    a.inputsDigest === b.inputsDigest &&
+    (a.destroy ?? false) === (b.destroy ?? false)
+  );
+}
+
+/**
+ * The object waits for something that is not there, and looks again after the retry interval. As
+ * long as it waits for the same thing and the time has not come, nothing changes.
+ */
+export function waiting(
+  pass: Pass,
+  why: string,
+  standing: Extract<Standing, { is: "failed" | "stalled" }>,
+  options: { readonly failure?: boolean; readonly marks?: Marks; readonly quiet?: boolean } = {},
+): Outcome {
+  const { fields, nowMs, ready } = pass;
+  const dueMs = timeOf(fields.nextDueAt);
+  const retryMs = retryIntervalMs(pass.terraform.spec);
+  const known = ready?.reason === standing.reason && ready.message === standing.message;
+  const going = known && dueMs !== undefined && dueMs > nowMs && dueMs <= nowMs + retryMs;
+  const failures = (fields.reconciliationFailures ?? 0) + (options.failure && !going ? 1 : 0);
+  return {
+    why,
+    standing,
+    marks: options.marks ?? {},
+    fields: change(fields, {
+      nextDueAt: going ? fields.nextDueAt : timeText(nowMs + retryMs),
+      reconciliationFailures: options.failure ? failures : fields.reconciliationFailures,
+    }),
+    after: known || options.quiet ? [] : [warning(standing.reason, standing.message)],
+  };
+}
+
+/** The object waits for a person or for a fact that makes the engine look again. */
+export function parked(pass: Pass, why: string, standing: Standing, marks: Marks = {}): Outcome {
+  return { why, standing, marks, fields: change(pass.fields, { nextDueAt: undefined }) };
+}
+
+export function normal(reason: string, message: string): Effect {
+  return { do: "event", type: "Normal", reason, message };
+}
+
+export function warning(reason: string, message: string): Effect {
+  return { do: "event", type: "Warning", reason, message };
+}

@@ -1,0 +1,33 @@
+import { REASON } from "../../api/names.ts";
+import { intervalMs } from "../backoff.ts";
+import { fieldsInTheWay } from "../fields.ts";
+import { type Outcome, type Pass, parked, warning } from "../pass.ts";
+
+/**
+ * Leaves an object alone whose spec uses a field that this version does not obey, or that cannot be
+ * right: no run, no finalizer, nothing but the word of it. Goes on when the spec changes.
+ *
+ * May set: Ready False and Stalled (FieldNotObeyed, InvalidSpec).
+ */
+export function admit(pass: Pass): Outcome | undefined {
+  const { spec } = pass.terraform;
+  const fields = fieldsInTheWay(spec);
+  if (fields.length > 0) {
+    const named = fields.map((each) => `${each.path} (${each.mend})`).join(", ");
+    const message = `Not obeyed by this version, so nothing is touched: ${named}`;
+    return refused(pass, REASON.fieldNotObeyed, message);
+  }
+  if (intervalMs(spec) === undefined) {
+    const what = `spec.interval "${spec.interval}" is no positive duration`;
+    return refused(pass, REASON.invalidSpec, `${what}; write one such as 10m`);
+  }
+  return undefined;
+}
+
+function refused(pass: Pass, reason: string, message: string): Outcome {
+  const known = pass.ready?.message === message;
+  return {
+    ...parked(pass, `admit: ${message}`, { is: "stalled", reason, message }),
+    after: known ? [] : [warning(reason, message)],
+  };
+}

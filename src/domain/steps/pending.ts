@@ -1,0 +1,77 @@
+import { REASON } from "../../api/names.ts";
+import type { Ground } from "../ground.ts";
+import { change, normal, type Outcome, type Pass, parked, wantsDestroy } from "../pass.ts";
+import { isApproved, planStanding } from "../plan-prompt.ts";
+import { nothingPending } from "../run-results.ts";
+import { holdOff } from "./due.ts";
+import { startRun } from "./start.ts";
+
+/**
+ * A plan is pending. If what it was made from has changed it is dropped, and the pass goes on to
+ * make another; if it is approved by its exact id, by mode or by deletion, it is carried out; else
+ * the object waits for a person, whatever becomes due.
+ *
+ * May set: Ready (Unknown TerraformPlannedWithChanges, False DriftDetected, False
+ * RunResultUnknown), Stalled (RunResultUnknown), and what `startRun` may set.
+ */
+export function pending(pass: Pass, ground: Ground): Outcome | Pass {
+  const plan = pass.fields.plan;
+  if (plan?.pending === undefined) return pass;
+  const why = staleBecause(pass, ground);
+  if (why !== undefined) return dropped(pass, plan.pending, why);
+  if (isApproved(pass)) {
+    const wait = holdOff(pass);
+    if (wait !== undefined) return wait;
+    const direction = plan.isDestroyPlan === true ? { destroy: true } : {};
+    return startRun(pass, ground, {
+      operation: "apply",
+      reason: pass.deleting ? "DestroyOnDeletion" : "Approved",
+      planId: plan.pending,
+      ...direction,
+    });
+  }
+  const fields = change(pass.fields, {
+    plan: { ...plan, generation: pass.generation },
+    lastPlannedGeneration: pass.generation,
+  });
+  const waiting = { ...pass, fields };
+  return parked(waiting, `pending: ${plan.pending} waits for a person`, planStanding(waiting));
+}
+
+/** Why the plan does not hold any more, as the end of a sentence. */
+function staleBecause(pass: Pass, ground: Ground): string | undefined {
+  const plan = pass.fields.plan ?? {};
+  const { stored, id } = pass.observed.plan;
+  if (pass.mode === "disable" && !pass.deleting) {
+    return 'spec.approvePlan is "disable", and nothing is applied';
+  }
+  if (plan.revision === undefined || plan.inputsDigest === undefined) {
+    return "it is not known what it was made from";
+  }
+  if (plan.revision !== ground.revision) return `the revision is ${ground.revision} now`;
+  if ((plan.isDestroyPlan ?? false) !== wantsDestroy(pass)) {
+    return wantsDestroy(pass) ? "everything is to be destroyed" : "nothing is to be destroyed";
+  }
+  if (plan.inputsDigest !== ground.inputsDigest) return "its inputs have changed";
+  if (!stored || (id !== undefined && id !== plan.pending)) {
+    return "its stored file is missing or another one";
+  }
+  if (plan.isDriftDetectionPlan === true && pass.requested !== undefined && !isApproved(pass)) {
+    return "it was asked to look again";
+  }
+  return undefined;
+}
+
+function dropped(pass: Pass, planId: string, why: string): Pass {
+  const { before, after } = pass.effects;
+  const message = `Plan ${planId} went stale: ${why}`;
+  return {
+    ...pass,
+    staleBecause: message,
+    fields: change(pass.fields, { plan: nothingPending(pass.fields.plan) }),
+    effects: {
+      before: [...before, { do: "delete-plan" }],
+      after: [...after, normal(REASON.planStale, message)],
+    },
+  };
+}

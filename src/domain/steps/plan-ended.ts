@@ -1,0 +1,218 @@
+import { ACCEPT, REASON } from "../../api/names.ts";
+import type { RunStatus } from "../../api/terraform.ts";
+import { intervalMs } from "../backoff.ts";
+import type { Effect, PlanSummary, RunOutcome } from "../facts.ts";
+import { outputsMissing, outputsVerdict } from "../outputs.ts";
+import { basisOf, change, normal, type Outcome, type Pass, sameBasis, warning } from "../pass.ts";
+import { uniquePlanId } from "../plan-id.ts";
+import { isApproved, planStanding } from "../plan-prompt.ts";
+import { failed, failureText, nothingPending, succeeded } from "../run-results.ts";
+import type { Standing } from "../standing.ts";
+import { secondText, timeText } from "../time.ts";
+import { lostRun } from "./run-lost.ts";
+
+type Planned = Extract<RunOutcome, { kind: "planned" }>;
+type Failed = Extract<RunOutcome, { kind: "failed" }>;
+
+/**
+ * A plan has ended. Without changes the object is settled; with changes the plan file is kept under
+ * an id, and the next pass carries it out or shows it to a person. Drift is a result, no failure.
+ *
+ * May set: Plan, Output, StateLocked; Ready True (NoDrift, TerraformPlannedNoChanges,
+ * TerraformOutputsWritten), Unknown (TerraformPlannedWithChanges), False (DriftDetected,
+ * DriftDetectionFailed, TFExecPlanFailed, OutputsWritingFailed, or the failure's own reason).
+ */
+export function planEnded(pass: Pass, run: RunStatus, outcome: RunOutcome): Outcome {
+  switch (outcome.kind) {
+    case "planned":
+      if (outcome.nothingToDestroy || !outcome.changes) return noChanges(pass, run, outcome);
+      return pass.mode === "disable" && run.destroy !== true
+        ? driftOnly(pass, run, outcome)
+        : withChanges(pass, run, outcome);
+    case "failed":
+      return planFailed(pass, run, outcome);
+    case "cancelled":
+      return failed(pass, run, {
+        stage: outcome.stage,
+        outcome: "cancelled",
+        reason: REASON.execPlanFailed,
+        message: `The run was cancelled: ${outcome.message}`,
+      });
+    default:
+      return orphaned(pass, run, outcome);
+  }
+}
+
+/** A plan's runner died: nothing of what tofu left is believed, for a plan is cheap. */
+function orphaned(pass: Pass, run: RunStatus, outcome: RunOutcome): Outcome {
+  const stage = outcome.kind === "orphaned" ? outcome.stage : run.stage;
+  const fact = pass.observed.run;
+  if (fact === undefined) throw new Error("A run that has an outcome has a fact");
+  return lostRun(pass, run, { ...fact, stage, verdict: "dead" });
+}
+
+/** The plan only looked whether the world still is what was settled before. */
+function isDriftCheck(pass: Pass, run: RunStatus): boolean {
+  if (run.destroy === true) return false;
+  return pass.mode === "disable" || sameBasis(pass.fields.settled, basisOf(run));
+}
+
+function noChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
+  const drift = isDriftCheck(pass, run);
+  const destroy = run.destroy === true;
+  const outputs = outputsVerdict(pass, run, outcome.outputs);
+  const trouble = pass.observed.failedEffect;
+  if (outputs.is === "refused") return outputsFailed(pass, run, outputs.message);
+  if (trouble?.effect === "write-outputs" && !trouble.transient) {
+    return outputsFailed(pass, run, trouble.message);
+  }
+  const read = outputs.is === "read" ? outputs : undefined;
+  const restored = read?.written === true && outputsMissing(pass);
+  const standing: Standing = restored
+    ? { is: "outputs-written", revision: run.revision, none: read.mark === "none" }
+    : drift
+      ? { is: "no-drift", revision: run.revision }
+      : { is: "no-changes", revision: run.revision, destroy };
+  const fields = succeeded(pass, run, "collect", "No changes");
+  return {
+    why: drift ? "plan: no drift" : "plan: no changes",
+    fields: change(fields, {
+      ...(drift ? {} : planned(pass, run)),
+      plan: nothingPending(fields.plan),
+      settled: basisOf(run),
+      held: undefined,
+      availableOutputs: read?.available ?? fields.availableOutputs,
+      nextDueAt: timeText(pass.deleting ? pass.nowMs : pass.nowMs + pauseMs(pass)),
+    }),
+    standing,
+    marks: {
+      lock: { is: "free" },
+      output: read?.mark,
+      plan: drift ? undefined : { changes: false, destroy },
+    },
+    before: read?.before ?? [],
+    after: [...(read?.after ?? []), { do: "remove-run", runId: run.id }],
+  };
+}
+
+/** The interval; a spec that has none is stalled by `admit`, not by a lost due time. */
+function pauseMs(pass: Pass): number {
+  return intervalMs(pass.terraform.spec) ?? 0;
+}
+
+function planned(pass: Pass, run: RunStatus) {
+  return {
+    lastPlannedRevision: run.revision,
+    lastPlannedGeneration: run.generation,
+    lastPlanAt: secondText(pass.nowMs),
+  };
+}
+
+/** approvePlan is "disable": drift is told, and nothing is kept that could be applied. */
+function driftOnly(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
+  const summary = summaryText(outcome.summary);
+  const message = `Drift detected: ${summary}`;
+  const known = pass.ready?.message === message;
+  return {
+    why: "plan: drift, only told",
+    fields: change(succeeded(pass, run, "collect", message), {
+      lastDriftDetectedAt: secondText(pass.nowMs),
+      nextDueAt: timeText(pass.nowMs + pauseMs(pass)),
+    }),
+    standing: { is: "drift", summary },
+    marks: { lock: { is: "free" } },
+    after: [
+      ...(known ? [] : [warning(REASON.driftDetected, `Drift detected.\n${summary}`)]),
+      { do: "remove-run", runId: run.id },
+    ],
+  };
+}
+
+function withChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
+  const trouble = pass.observed.failedEffect;
+  if (trouble?.effect === "save-plan" && !trouble.transient) {
+    const message = `error saving plan secret: ${trouble.message}`;
+    return failed(pass, run, { stage: "collect", reason: REASON.execPlanFailed, message });
+  }
+  const drift = isDriftCheck(pass, run);
+  const destroy = run.destroy === true;
+  const planId = newPlanId(pass, run, outcome);
+  const summary = summaryText(outcome.summary);
+  const done = succeeded(pass, run, "collect", `Planned: ${summary}`);
+  const fields = change(done, {
+    ...planned(pass, run),
+    lastDriftDetectedAt: drift ? secondText(pass.nowMs) : done.lastDriftDetectedAt,
+    plan: {
+      ...done.plan,
+      pending: planId,
+      shown: planId,
+      isDestroyPlan: destroy,
+      isDriftDetectionPlan: drift,
+      digest: outcome.planDigest,
+      summary,
+      inputsDigest: run.inputsDigest,
+      revision: run.revision,
+      generation: run.generation,
+    },
+    nextDueAt: timeText(pass.nowMs),
+  });
+  const next = { ...pass, fields };
+  const shown = !isApproved(next);
+  const saved: Effect = { do: "save-plan", runId: run.id, planId };
+  const prompt = `Planned.\nPlan generated: set approvePlan: "${planId}" to approve this plan.`;
+  return {
+    why: `plan: ${planId}, ${summary}`,
+    fields: change(fields, { nextDueAt: shown ? undefined : fields.nextDueAt }),
+    standing: planStanding(next),
+    marks: { lock: { is: "free" }, plan: { changes: true, destroy } },
+    before: [saved],
+    after: [
+      ...(drift ? [warning(REASON.driftDetected, `Drift detected.\n${summary}`)] : []),
+      ...(shown && !drift ? [normal(REASON.planSucceed, prompt)] : []),
+      { do: "remove-run", runId: run.id },
+    ],
+  };
+}
+
+/** Where nobody is asked the id is the plain one; else it must be one that nobody has approved. */
+function newPlanId(pass: Pass, run: RunStatus, outcome: Planned): string {
+  const asked = pass.fields.held !== undefined || !(pass.mode === "auto" || pass.deleting);
+  const { spec, metadata } = pass.terraform;
+  const taken = [
+    pass.fields.plan?.shown,
+    pass.fields.plan?.lastApplied,
+    spec.approvePlan,
+    metadata.annotations?.[ACCEPT],
+  ];
+  return uniquePlanId(run.revision, outcome.planDigest, asked ? taken : []);
+}
+
+export function summaryText(summary: PlanSummary): string {
+  const imports = summary.import > 0 ? `${summary.import} to import, ` : "";
+  return (
+    `${imports}${summary.add} to add, ${summary.change} to change, ` +
+    `${summary.destroy} to destroy`
+  );
+}
+
+function planFailed(pass: Pass, run: RunStatus, outcome: Failed): Outcome {
+  const { stage, lock } = outcome;
+  const said = failureText(stage, outcome, run.destroy === true);
+  const planning = stage === "plan" || stage === "show";
+  const drift = planning && isDriftCheck(pass, run);
+  const reason = drift ? REASON.driftDetectionFailed : said.reason;
+  const what = drift ? "Drift detection error" : "Plan error";
+  const told =
+    lock === undefined ? outcome.message : `State locked with Lock Identifier ${lock.id}`;
+  const event = planning ? { event: { reason, message: `${what}: ${told}` } } : {};
+  return failed(pass, run, { stage, reason, message: said.message, lock, ...event });
+}
+
+function outputsFailed(pass: Pass, run: RunStatus, message: string): Outcome {
+  return failed(pass, run, {
+    stage: "collect",
+    reason: REASON.outputsWritingFailed,
+    message,
+    fields: { settled: basisOf(run), plan: nothingPending(pass.fields.plan), held: undefined },
+  });
+}

@@ -1,0 +1,198 @@
+import { formatDuration } from "../../api/duration.ts";
+import { END_RUN, REASON } from "../../api/names.ts";
+import type { Ending, RunStatus } from "../../api/terraform.ts";
+import type { RunFact } from "../facts.ts";
+import { interruptGraceMs, overrunGraceMs, signRefreshMs } from "../limits.ts";
+import { lostRunTable, type Measure, phaseNow, situationOf } from "../lost-run.ts";
+import { change, type Outcome, type Pass, wantsDestroy, warning } from "../pass.ts";
+import { followRun, looksAgain, notLaunched } from "../run-notes.ts";
+import { happened } from "../run-words.ts";
+import type { Trouble } from "../standing.ts";
+import { secondText, timeOf, timeText } from "../time.ts";
+import { lostRun } from "./run-lost.ts";
+
+/**
+ * A run is under way: it is watched, and what follows from silence or loss is read from
+ * `lostRunTable`. Passes on if there is none, or if it has ended and waits to be collected.
+ *
+ * May set: Ready (Unknown Progressing, RunnerLost, RunnerUnreachable; False RunnerUnreachable),
+ * Reconciling, Stalled (RunnerUnreachable).
+ */
+export function runUnderWay(pass: Pass): Outcome | undefined {
+  const run = pass.fields.run;
+  if (run === undefined) return undefined;
+  const fact = pass.observed.run;
+  if (fact === undefined || fact.id !== run.id) return unseen(pass, run);
+  if (fact.outcome !== undefined) return undefined;
+  const measured = measure(pass, run, fact);
+  switch (measured.measure) {
+    case "retry":
+      return lostRun(pass, run, fact);
+    case "go-on":
+      return fact.launchError === undefined
+        ? watched(pass, followRun(pass, run, fact), undefined)
+        : notLaunched(pass, run, fact);
+    case "end":
+      return ended(pass, run, fact, measured);
+    case "interrupt":
+      return interrupted(pass, run, fact, measured.next);
+    case "wait":
+    case "watch":
+    case "collect":
+      return troubled(pass, run, fact, measured.next);
+  }
+}
+
+interface Measured {
+  readonly measure: Measure;
+  readonly next: string;
+  readonly ending: Ending;
+}
+
+/** The table's answer, unless the run has overrun, is not wanted any more, or a person ends it. */
+function measure(pass: Pass, run: RunStatus, fact: RunFact): Measured {
+  const phase = phaseNow(run, fact);
+  const situation = situationOf(fact);
+  const answer = lostRunTable[phase][situation];
+  const ending = situation === "orphaned" ? "orphaned" : "unreachable";
+  if (situation === "dead") return { ...answer, ending };
+  if (pass.terraform.metadata.annotations?.[END_RUN] === run.id) {
+    return { measure: "end", next: "a person has ordered its end", ending: "person" };
+  }
+  if (phase === "reads" || phase === "ends") {
+    if (overdue(pass, run, fact)) {
+      return { measure: "end", next: "its processes are ended", ending: "overrun" };
+    }
+    if (pass.deleting && phase === "reads" && !(run.destroy === true && wantsDestroy(pass))) {
+      const next = "its processes are ended, for the object is being deleted";
+      return { measure: "end", next, ending: "deletion" };
+    }
+  }
+  return { ...answer, ending };
+}
+
+/** The runner ends an overrun by itself; this is for one that does not. */
+function overdue(pass: Pass, run: RunStatus, fact: RunFact): boolean {
+  if (run.ending === "overrun") return true;
+  const deadline = timeOf(followRun(pass, run, fact).stageDeadline);
+  return deadline !== undefined && pass.nowMs > deadline + overrunGraceMs();
+}
+
+/** The engine has no fact of this run in this pass: it will, and nothing is guessed meanwhile. */
+function unseen(pass: Pass, run: RunStatus): Outcome {
+  return { ...watched(pass, run, undefined), why: "run: not yet seen", recheckMs: 1_000 };
+}
+
+function watched(pass: Pass, run: RunStatus, trouble: Trouble | undefined): Outcome {
+  const launch = run.stage === "launch" && run.startedAt === undefined;
+  const never = pass.observed.run?.runner === "unknown";
+  return {
+    why: `run: ${run.operation} is in stage ${run.stage}`,
+    fields: change(pass.fields, { run, nextDueAt: undefined }),
+    standing: {
+      is: "running",
+      run,
+      looksAgain: looksAgain(run),
+      trouble,
+      busy: busyText(pass, run),
+    },
+    after: launch && never ? [{ do: "launch-run", runId: run.id }] : [],
+    recheckMs: signRefreshMs(),
+  };
+}
+
+/** What a person is told whose request came in the middle of a run. */
+function busyText(pass: Pass, run: RunStatus): string | undefined {
+  if (pass.requested === undefined || pass.requested === run.handles) return undefined;
+  const until =
+    run.stageDeadline === undefined ? "with no time limit" : `until ${run.stageDeadline} at most`;
+  return (
+    `Busy since ${run.intendedAt}: ${run.operation} is in stage ${run.stage}, ${until}; ` +
+    `the request of ${pass.requested} is answered right after`
+  );
+}
+
+/** The runner is silent or gone, and what is left of the run is waited for. */
+function troubled(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outcome {
+  const following = followRun(pass, run, fact);
+  const lost = fact.runner === "gone" || fact.verdict === "dead";
+  const message = `${happened(following, fact)}; ${next}${processes(fact)}`;
+  const reason = lost ? REASON.runnerLost : REASON.runnerUnreachable;
+  const news = run.note !== message && pass.ready?.reason !== reason;
+  const outcome = watched(
+    pass,
+    { ...following, note: message },
+    { reason, message, needsPerson: false },
+  );
+  return {
+    ...outcome,
+    why: `run: ${message}`,
+    after: [...(outcome.after ?? []), ...(news ? [warning(reason, message)] : [])],
+    recheckMs: 1_000,
+  };
+}
+
+function processes(fact: RunFact): string {
+  const count = fact.workersAlive ?? 0;
+  if (fact.runner !== "gone" || count === 0) return "";
+  return ` (${count} ${count === 1 ? "process lives" : "processes live"})`;
+}
+
+/** Every process of the run is ended; asked for again until none is left. */
+function ended(pass: Pass, run: RunStatus, fact: RunFact, measured: Measured): Outcome {
+  const ending = run.ending ?? measured.ending;
+  const outcome = troubled(pass, { ...run, ending }, fact, measured.next);
+  const deletion = ending === "deletion" && fact.runner !== "gone";
+  const calm = deletion ? watched(pass, { ...run, ending }, undefined) : outcome;
+  return {
+    ...calm,
+    why: `run: ${measured.next}`,
+    after: [...(calm.after ?? []), { do: "terminate-run", runId: run.id }],
+    recheckMs: 1_000,
+  };
+}
+
+/**
+ * An apply whose runner is unreachable: SIGINT at most once (a second one makes tofu drop
+ * everything), a grace, then a person. Nothing else is started while it may write.
+ */
+function interrupted(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outcome {
+  const since = timeOf(run.interruptedAt);
+  if (pass.observed.engine.lostApply === "wait") return forPerson(pass, run, fact);
+  if (since === undefined) {
+    const asked = { ...run, interruptedAt: timeText(pass.nowMs) };
+    const outcome = troubled(pass, asked, fact, next);
+    return {
+      ...outcome,
+      after: [...(outcome.after ?? []), { do: "interrupt-run", runId: run.id }],
+    };
+  }
+  if (pass.nowMs - since < interruptGraceMs()) {
+    const until = secondText(since + interruptGraceMs());
+    return troubled(
+      pass,
+      run,
+      fact,
+      `it was asked to stop and has until ${until}; after that a person is called`,
+    );
+  }
+  return forPerson(pass, run, fact);
+}
+
+function forPerson(pass: Pass, run: RunStatus, fact: RunFact): Outcome {
+  const following = followRun(pass, run, fact);
+  const asked =
+    run.interruptedAt === undefined
+      ? "it is left alone"
+      : `it was asked to stop ${formatDuration(interruptGraceMs())} ago or more`;
+  const message =
+    `${happened(following, fact)}; ${asked}, and nothing is started while it may write. ` +
+    `See whether it still works; it is collected by itself once its processes are gone, ` +
+    `or annotate the object with ${END_RUN}=${run.id} to have them ended`;
+  const trouble = { reason: REASON.runnerUnreachable, message, needsPerson: true };
+  return {
+    ...watched(pass, { ...following, note: message }, trouble),
+    why: "run: waits for a person",
+    after: pass.ready?.message === message ? [] : [warning(trouble.reason, message)],
+  };
+}

@@ -1,0 +1,169 @@
+import { FINALIZER, REASON } from "../../api/names.ts";
+import type { Basis, Operation, RunStatus } from "../../api/terraform.ts";
+import type { Effect } from "../facts.ts";
+import type { Ground } from "../ground.ts";
+import { slotPauseMs, stageLimitMs } from "../limits.ts";
+import { change, normal, type Outcome, type Pass, waiting } from "../pass.ts";
+import { looksAgain, type RunReason } from "../run-notes.ts";
+import { lockInTheWay, lockText } from "../run-results.ts";
+import { timeOf, timeText } from "../time.ts";
+
+export interface Intent {
+  readonly operation: Operation;
+  readonly reason: RunReason;
+  readonly destroy?: boolean;
+  /** The plan to carry out. */
+  readonly planId?: string;
+}
+
+/**
+ * Starts a run, unless something short-lived is in the way. The intent stands in the status, under
+ * its lock, before anything is launched.
+ *
+ * May set: Ready (Unknown Progressing; False LockHeld), Reconciling, Apply (started), StateLocked.
+ */
+export function startRun(pass: Pass, ground: Ground, intent: Intent): Outcome {
+  const { engine } = pass.observed;
+  if (engine.shuttingDown) return stopping(pass);
+  const locked = lockedBy(pass);
+  if (locked.wait !== undefined) return locked.wait;
+  if (pass.terraform.metadata.finalizers?.includes(FINALIZER) !== true && !pass.deleting) {
+    return guarded(pass);
+  }
+  if (!engine.slotFree) return queued(pass, intent);
+  const run = runOf(pass, ground, intent);
+  return {
+    why: `start: ${intent.operation}, ${intent.reason}`,
+    fields: startFields(pass, run, ground),
+    standing: {
+      is: "running",
+      run,
+      looksAgain: looksAgain(run),
+      trouble: undefined,
+      busy: undefined,
+    },
+    marks: intent.operation === "apply" ? { apply: { is: "started" } } : {},
+    before: locked.before,
+    after: [...(run.attempt > 1 ? [recovered(run)] : []), { do: "launch-run", runId: run.id }],
+    recheckMs: slotPauseMs(),
+  };
+}
+
+function runOf(pass: Pass, ground: Ground, intent: Intent): RunStatus {
+  const { engine } = pass.observed;
+  const now = timeText(pass.nowMs);
+  const limit = stageLimitMs("launch");
+  return {
+    id: engine.nextRunId,
+    operation: intent.operation,
+    ...(intent.destroy === true ? { destroy: true } : {}),
+    reason: intent.reason,
+    attempt: (pass.fields.lostRuns ?? 0) + 1,
+    epoch: engine.epoch,
+    generation: pass.generation,
+    revision: ground.revision,
+    artifactDigest: ground.artifact.digest,
+    inputsDigest: ground.inputsDigest,
+    ...(intent.planId === undefined ? {} : { planId: intent.planId }),
+    ...(pass.requested === undefined ? {} : { handles: pass.requested }),
+    stage: "launch",
+    intendedAt: now,
+    stageSince: now,
+    ...(limit === undefined ? {} : { stageDeadline: timeText(pass.nowMs + limit) }),
+    verdict: "alive",
+    ...noteOf(pass),
+  };
+}
+
+/** Why this run starts, if that needs a word. */
+function noteOf(pass: Pass): { note?: string } {
+  if (pass.staleBecause !== undefined) return { note: `${pass.staleBecause}; a new one is made` };
+  const { lastRun, lostRuns = 0 } = pass.fields;
+  if (lostRuns === 0 || lastRun === undefined) return {};
+  return { note: `Attempt ${lostRuns + 1}. Before: ${lastRun.message}` };
+}
+
+function startFields(pass: Pass, run: RunStatus, ground: Ground) {
+  const { attempted, reconciliationFailures } = pass.fields;
+  const basis: Basis = {
+    revision: run.revision,
+    generation: run.generation,
+    inputsDigest: run.inputsDigest,
+    ...(run.destroy === true ? { destroy: true } : {}),
+  };
+  const news = attempted?.revision !== basis.revision || attempted.generation !== basis.generation;
+  return change(pass.fields, {
+    run,
+    attempted: basis,
+    lastAttemptedRevision: ground.revision,
+    reconciliationFailures: news ? 0 : reconciliationFailures,
+    nextDueAt: undefined,
+    held: run.operation === "apply" ? undefined : pass.fields.held,
+  });
+}
+
+function stopping(pass: Pass): Outcome {
+  return {
+    why: "start: the engine is shutting down",
+    fields: change(pass.fields, { nextDueAt: pass.fields.nextDueAt ?? timeText(pass.nowMs) }),
+    standing: { is: "unchanged" },
+    recheckMs: slotPauseMs(),
+  };
+}
+
+/** The finalizer comes first: a run must not outlive its object unseen. */
+function guarded(pass: Pass): Outcome {
+  return {
+    why: "start: the finalizer is added first",
+    fields: change(pass.fields, { nextDueAt: timeText(pass.nowMs) }),
+    standing: { is: "unchanged" },
+    before: [{ do: "add-finalizer" }],
+  };
+}
+
+function queued(pass: Pass, intent: Intent): Outcome {
+  const stored = timeOf(pass.fields.nextDueAt);
+  const since = stored !== undefined && stored <= pass.nowMs ? stored : pass.nowMs;
+  return {
+    why: "start: no slot is free",
+    fields: change(pass.fields, { nextDueAt: timeText(since) }),
+    standing: {
+      is: "queued",
+      looksAgain: looksAgain(intent),
+      message: `Waits for a free slot to ${intent.operation}: as many runs as may be are under way`,
+    },
+    recheckMs: slotPauseMs(),
+  };
+}
+
+/**
+ * A lock on the state. Our own last run has ended, so its lock is nobody's and is released;
+ * anybody else's is named and waited for, never broken.
+ */
+function lockedBy(pass: Pass): { wait?: Outcome; before: readonly Effect[] } {
+  const { lock } = pass.observed.state;
+  if (lock === undefined) return { before: [] };
+  const last = pass.fields.lastRun;
+  if (last !== undefined && lock.runId === last.id) {
+    const why = `Run ${last.id} has ended (${last.outcome}) and left its lock`;
+    return { before: [{ do: "release-lock", lockId: lock.id, why }] };
+  }
+  const message =
+    `State is locked by ${lockText(lock)}; it is never broken, and looked at again by itself. ` +
+    "If its holder is gone for good, release it by hand";
+  const outcome = waiting(
+    pass,
+    "start: the state is locked",
+    { is: "failed", reason: REASON.lockHeld, message },
+    { marks: { lock: { is: "held", id: lock.id } } },
+  );
+  const fields = change(outcome.fields, { lock: lockInTheWay(outcome.fields, lock) });
+  return { wait: { ...outcome, fields }, before: [] };
+}
+
+function recovered(run: RunStatus) {
+  return normal(
+    REASON.runRecovered,
+    `Attempt ${run.attempt} of the ${run.operation} begins, for the one before was lost`,
+  );
+}
