@@ -73,8 +73,8 @@ export const rooms: Readonly<Record<string, Room>> = {
     builtins: ["node:util"],
   },
   protocol: {
-    purpose: "The contract between engine and runner: generated messages, gRPC glue, run folder.",
-    rooms: ["api"],
+    purpose: "The contract between engine and runner: messages, gRPC glue, client, run folder.",
+    rooms: ["api", "domain", "ports"],
     packages: ["@bufbuild/protobuf", "@grpc/grpc-js"],
     builtins: ANY,
   },
