@@ -174,7 +174,7 @@ export class RunnerClient implements RunnerConnection {
     return `the runner of run ${this.#target.runId}`;
   }
 
-  /** Asks for the version once per transport, and refuses what must not be asked of that version. */
+  /** Asks for the version once per transport; refuses what must not be asked of that version. */
   async #greeted(use: "start" | "collect", call: Call): Promise<void> {
     const transport = this.#connected();
     transport.version ??= (await this.hello(call)).protocolVersion;

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, fromJsonString, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
 import type { Stage } from "../api/terraform.ts";
 import type { LockFact, OutputFact, RunOutcome } from "../domain/facts.ts";
 import type { RunEvent, StartOrder } from "../ports/runner.ts";
@@ -20,7 +20,7 @@ import { PROTOCOL_VERSION } from "./run-folder.ts";
 // The words of the port (src/ports/runner.ts) and the messages of proto/runner.proto, both ways.
 
 export type { RunOutcome } from "../domain/facts.ts";
-export type { RunEvent, StartOrder } from "../ports/runner.ts";
+export { type RunEvent, runFiles, type StartOrder } from "../ports/runner.ts";
 
 /** What the journal holds: the events that have a sequence number. */
 export type JournalEvent = Extract<RunEvent, { sequence: number }>;
@@ -94,6 +94,16 @@ export function orderFromMessage(message: StartRequest): StartOrder {
     ),
     outputLimitBytes: Number(rest.outputLimitBytes),
   };
+}
+
+/** order.json. */
+export function orderToText(order: StartOrder): string {
+  return toJsonString(StartRequestSchema, orderToMessage(order));
+}
+
+export function orderFromText(text: string): StartOrder {
+  const message = fromJsonString(StartRequestSchema, text, { ignoreUnknownFields: true });
+  return orderFromMessage(message);
 }
 
 function operationFrom(operation: Operation): StartOrder["operation"] {

@@ -93,7 +93,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   runner: {
     purpose: "The program that runs OpenTofu beside the engine; knows neither it nor Kubernetes.",
     rooms: ["api", "protocol", "processes"],
-    packages: ["tar"],
+    packages: ["tar", "@grpc/grpc-js"],
     builtins: ANY,
   },
   evidence: {
