@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { TerraformSpec } from "../api/terraform.ts";
-import { TinyStore } from "../testing/fakes/tiny-store.ts";
-import { configMapOf, secretOf, terraformOf } from "../testing/simulation/objects.ts";
+import { configMapOf, secretOf, storeWith, terraformOf } from "../testing/simulation/objects.ts";
 import { type Inputs, referencedInputs, resolveInputs } from "./inputs.ts";
 
 const call = { signal: new AbortController().signal };
@@ -11,8 +10,8 @@ const objects = [
   configMapOf("site", { region: "eu-1", user: "from-map" }),
 ];
 
-function resolve(spec: Partial<TerraformSpec>, world = objects) {
-  return resolveInputs(terraformOf(spec), new TinyStore(world), call);
+async function resolve(spec: Partial<TerraformSpec>, world = objects) {
+  return await resolveInputs(terraformOf(spec), await storeWith(...world), call);
 }
 async function resolved(spec: Partial<TerraformSpec>, world = objects): Promise<Inputs> {
   const result = await resolve(spec, world);

@@ -1,9 +1,6 @@
 // npm run generate: everything that is derived and committed. Each generator is one function.
-import { generateProto } from "./proto.ts";
 
-const generators: { name: string; run: () => void }[] = [
-  { name: "src/protocol/generated from proto/", run: generateProto },
-];
+const generators: { name: string; run: () => void }[] = [];
 
 for (const { name, run } of generators) {
   run();

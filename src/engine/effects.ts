@@ -1,0 +1,188 @@
+import { keyOf } from "../api/kinds.ts";
+import { FINALIZER, REASON, type Reason } from "../api/names.ts";
+import type { Terraform } from "../api/terraform.ts";
+import type { Effect, FailedEffect, RunOutcome } from "../domain/facts.ts";
+import type { Call } from "../ports/call.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import { isStoreError, type ObjectStore, StoreError } from "../ports/object-store.ts";
+import { type RunFile, RunnerError, type RunnerPlatform } from "../ports/runner.ts";
+import type { StateDoor } from "../ports/state.ts";
+import { bounded, messageOf } from "./bounded.ts";
+import { sha256Hex } from "./canonical.ts";
+import type { Events } from "./events.ts";
+import type { Janitor } from "./janitor.ts";
+import { stateIdOf } from "./order.ts";
+import { deleteOutputs, OutputsTrouble, writeOutputs } from "./outputs.ts";
+import type { Pass } from "./pass.ts";
+import { deletePlan, savePlan } from "./plans.ts";
+import type { Supervisors } from "./supervisors.ts";
+
+/** No effect takes longer, in milliseconds. */
+const EFFECT_MS = 15_000;
+
+export interface EffectPorts {
+  /** Refuses writes of a pass that was given up. */
+  readonly store: ObjectStore;
+  readonly platform: RunnerPlatform;
+  readonly door: StateDoor | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly supervisors: Supervisors;
+  readonly janitor: Janitor;
+  readonly events: Events;
+}
+
+/** What one pass works on; an effect that changes the object's metadata puts the new one here. */
+export interface Work {
+  readonly pass: Pass;
+  readonly sensitive: readonly string[];
+  readonly outcome: RunOutcome | undefined;
+  terraform: Terraform;
+}
+
+type Do<K extends Effect["do"]> = (
+  effect: Extract<Effect, { readonly do: K }>,
+  work: Work,
+  ports: EffectPorts,
+  call: Call,
+) => Promise<void>;
+
+/** Every effect, and how it is done. Each may be done again without harm. */
+const deeds: { readonly [K in Effect["do"]]: Do<K> } = {
+  "add-finalizer": async (_effect, work, { store }, call) => {
+    const finalizers = work.terraform.metadata.finalizers ?? [];
+    if (finalizers.includes(FINALIZER)) return;
+    work.terraform = await setFinalizers(work, [...finalizers, FINALIZER], store, call);
+  },
+  "remove-finalizer": async (_effect, work, { store }, call) => {
+    const finalizers = work.terraform.metadata.finalizers ?? [];
+    if (!finalizers.includes(FINALIZER)) return;
+    const rest = finalizers.filter((each) => each !== FINALIZER);
+    work.terraform = await setFinalizers(work, rest, store, call);
+  },
+  "save-plan": async ({ runId, planId }, work, { store, platform }, call) => {
+    const readable = work.terraform.spec.storeReadablePlan ?? "none";
+    const file = (name: RunFile) => platform.readFile(runId, name, call);
+    const binary = await file("plan.bin");
+    if (binary === undefined) throw new EffectTrouble(`Run ${runId} left no plan file`);
+    checkPlan(work, binary);
+    const json = readable === "json" ? await file("plan.json") : undefined;
+    const text = readable === "human" ? await file("plan.txt") : undefined;
+    await savePlan(work.terraform, { id: planId, binary, json, text }, store, call);
+  },
+  "delete-plan": (_effect, work, { store }, call) => deletePlan(work.terraform, store, call),
+  "write-outputs": async ({ runId }, work, { store, platform }, call) => {
+    const outputs = await platform.readFile(runId, "outputs.json", call);
+    if (outputs === undefined) throw new EffectTrouble(`Run ${runId} left no outputs`);
+    await writeOutputs(work.terraform, outputs, store, call);
+  },
+  "delete-outputs": (_effect, work, { store }, call) => deleteOutputs(work.terraform, store, call),
+  "release-lock": async ({ lockId, why }, work, { door }, call) => {
+    if (door === undefined) {
+      throw new EffectTrouble("Only locks of states that Nigari keeps itself can be released");
+    }
+    await door.release(stateIdOf(work.terraform), lockId, why, call);
+  },
+  "revoke-credentials": async ({ runId, proof }, _work, { door }, call) => {
+    await door?.revoke(runId, proof, call);
+  },
+  "interrupt-run": async ({ runId }, _work, { platform }, call) => {
+    await platform.signal(runId, "interrupt", call);
+  },
+  "terminate-run": async ({ runId }, _work, { platform, supervisors }, call) => {
+    await platform.signal(runId, "terminate", call);
+    await supervisors.news(runId);
+  },
+  "launch-run": async (_effect, work, { supervisors }) => {
+    supervisors.follow(work.terraform);
+  },
+  "remove-run": async ({ runId }, _work, { janitor }) => {
+    janitor.remove(runId);
+  },
+  event: async (effect, work, { events, log }, call) => {
+    const { type, reason, message } = effect;
+    try {
+      await events.say(work.terraform, { type, reason, message }, work.sensitive, call);
+    } catch (error) {
+      // An event is for people; nothing that an object needs waits for one.
+      log.warn("An event cannot be stored", { reason, error: messageOf(error) });
+    }
+  },
+};
+
+/**
+ * Does one effect. Undefined: done. Else why it failed, as `decide` is told. Fails with a Conflict
+ * if the object has changed meanwhile, and with PassOver if the pass was given up.
+ */
+export async function doEffect(
+  effect: Effect,
+  work: Work,
+  ports: EffectPorts,
+): Promise<FailedEffect | undefined> {
+  work.pass.check();
+  const bound = { what: `Effect ${effect.do}`, ms: EFFECT_MS, parent: work.pass.signal };
+  try {
+    await bounded(ports.clock, bound, (call) => deed(effect)(effect, work, ports, call));
+    return undefined;
+  } catch (error) {
+    work.pass.check();
+    if (isStoreError(error, "Conflict")) throw error;
+    return failureOf(effect, error);
+  }
+}
+
+/** The table's row for this effect, with the two types tied together. */
+function deed(effect: Effect): Do<Effect["do"]> {
+  return deeds[effect.do] as Do<Effect["do"]>;
+}
+
+/** The effect cannot be done, now or later; the message says why. */
+class EffectTrouble extends Error {
+  override readonly name = "EffectTrouble";
+}
+
+const REASON_OF: Partial<Record<Effect["do"], Reason>> = {
+  "save-plan": REASON.execPlanFailed,
+  "write-outputs": REASON.outputsWritingFailed,
+  "release-lock": REASON.lockHeld,
+};
+
+function failureOf(effect: Effect, error: unknown): FailedEffect {
+  const reason = REASON_OF[effect.do] ?? REASON.reconciliationFailed;
+  return { effect: effect.do, reason, message: messageOf(error), transient: isTransient(error) };
+}
+
+function isTransient(error: unknown): boolean {
+  if (error instanceof OutputsTrouble || error instanceof EffectTrouble) return false;
+  if (error instanceof StoreError) {
+    return error.code !== "Invalid" && error.code !== "Forbidden";
+  }
+  if (error instanceof RunnerError) return error.code !== "NotFound";
+  return true;
+}
+
+async function setFinalizers(
+  work: Work,
+  finalizers: string[],
+  store: ObjectStore,
+  call: Call,
+): Promise<Terraform> {
+  const metadata = { ...work.terraform.metadata, finalizers };
+  try {
+    return await store.update({ ...work.terraform, metadata }, "main", call);
+  } catch (error) {
+    // Removing the last finalizer of a deleted object is its end; an answer lost says no more.
+    if (isStoreError(error, "NotFound")) return { ...work.terraform, metadata };
+    throw error;
+  }
+}
+
+/** What is saved must be the very file that the run reported. */
+function checkPlan(work: Work, binary: Uint8Array): void {
+  const { outcome } = work;
+  if (outcome?.kind !== "planned" || outcome.planDigest === sha256Hex(binary)) return;
+  throw new EffectTrouble(
+    `The plan file of ${keyOf(work.terraform).name} is not the one that its run reported`,
+  );
+}

@@ -1,0 +1,66 @@
+import { keyText, type ObjectKey } from "../api/kinds.ts";
+import type { LiveRuns } from "../ports/runs.ts";
+import { bounded, messageOf } from "./bounded.ts";
+import { type EngineOptions, type EnginePorts, engineDefaults } from "./ports.ts";
+import { Session } from "./session.ts";
+
+/** How long a stop waits for passes to finish and logs to be written, in milliseconds. */
+const STOP_MS = 10_000;
+
+export interface Engine {
+  /**
+   * Waits to lead, learns what there is, and begins. Resolves once passes go; fails with NotLeader
+   * if the signal fires before. The engine goes on until `stop`, or until it leads no longer.
+   */
+  start(signal: AbortSignal): Promise<void>;
+  /** Starts nothing new, and resolves once no run goes on or the signal fires. */
+  drain(signal: AbortSignal): Promise<void>;
+  /** Ends passes within a bound and lets go of the runs, which go on. Safe to call again. */
+  stop(): Promise<void>;
+  /** Resolves when the engine has ended, with the reason. */
+  readonly ended: Promise<"stopped" | "leadership lost">;
+  readonly live: LiveRuns;
+  /** Asks for a pass of an object, soon. */
+  enqueue(key: ObjectKey): void;
+}
+
+/** The loop gather → decide → execute over all objects, and what keeps it going. */
+export function createEngine(ports: EnginePorts, options: Partial<EngineOptions> = {}): Engine {
+  const all = { ...engineDefaults, ...options };
+  const ended = Promise.withResolvers<"stopped" | "leadership lost">();
+  let session: Session | undefined;
+
+  async function start(signal: AbortSignal): Promise<void> {
+    const lead = await ports.leadership.acquire({ signal });
+    ports.log.info("Leading", { epoch: lead.epoch });
+    session = new Session(ports, all, lead);
+    lead.lost.addEventListener("abort", () => {
+      session?.abandon();
+      ended.resolve("leadership lost");
+    });
+    await session.start(signal);
+  }
+
+  async function stop(): Promise<void> {
+    try {
+      const bound = { what: "Stopping the engine", ms: STOP_MS };
+      await bounded(ports.clock, bound, async () => session?.finish());
+    } catch (error) {
+      ports.log.warn("The engine stops although not all has finished", {
+        error: messageOf(error),
+      });
+    }
+    session?.abandon();
+    await session?.release();
+    ended.resolve("stopped");
+  }
+
+  return {
+    start,
+    stop,
+    ended: ended.promise,
+    drain: async (signal) => session?.drain(signal),
+    live: { describe: (key) => session?.live.describe(key) },
+    enqueue: (key) => session?.ask(keyText(key), "urgent"),
+  };
+}

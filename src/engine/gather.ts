@@ -1,0 +1,196 @@
+import { type AnyObject, keyOf, keyText, type ObjectKey } from "../api/kinds.ts";
+import type { Terraform } from "../api/terraform.ts";
+import type {
+  DependencyFact,
+  Observed,
+  PendingPlanFact,
+  SourceFact,
+  StateFact,
+} from "../domain/facts.ts";
+import type { Call } from "../ports/call.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
+import { type InputsResult, resolveInputs } from "./inputs.ts";
+import { stateIdOf, usesDoor } from "./order.ts";
+import { outputsFact } from "./outputs.ts";
+import { loadPlan } from "./plans.ts";
+import type { EngineOptions, EnginePorts } from "./ports.ts";
+import type { Supervisors } from "./supervisors.ts";
+
+/** What a pass reads from. */
+export interface GatherPorts extends Pick<EnginePorts, "door" | "random"> {
+  readonly store: ObjectStore;
+  readonly supervisors: Supervisors;
+  readonly options: EngineOptions;
+  readonly epoch: number;
+  /** Nothing new may be started. */
+  stopping(): boolean;
+}
+
+export interface Gathered {
+  readonly observed: Observed;
+  /** Values that must not appear in an event. */
+  readonly sensitive: readonly string[];
+}
+
+/**
+ * Reads everything that decides about an object; undefined if there is none. Fails with the errors
+ * of the ports: what cannot be read is never taken for absent.
+ */
+export async function gather(
+  key: ObjectKey,
+  ports: GatherPorts,
+  call: Call,
+): Promise<Gathered | undefined> {
+  const { store, supervisors } = ports;
+  const terraform = await store.get({ kind: "Terraform", ...key }, call);
+  if (terraform === undefined) {
+    supervisors.leave(key);
+    return undefined;
+  }
+  supervisors.follow(terraform);
+  // Before the state: a state that the outcome calls rescued must not be missing below.
+  const run = supervisors.fact(key);
+  const [source, dependencies, dependants, inputs, plan, outputsSecret, state] = await Promise.all([
+    sourceFact(terraform, ports, call),
+    dependencyFacts(terraform, ports, call),
+    dependantsOf(terraform, store, call),
+    resolveInputs(terraform, store, call),
+    planFact(terraform, store, call),
+    outputsFact(terraform, store, call),
+    stateFact(terraform, ports, call),
+  ]);
+  const observed: Observed = {
+    terraform,
+    source,
+    dependencies,
+    dependants,
+    inputs: inputsFact(inputs),
+    run,
+    plan,
+    outputsSecret,
+    state,
+    failedEffect: undefined,
+    engine: {
+      epoch: ports.epoch,
+      shuttingDown: ports.stopping(),
+      slotFree: supervisors.slotFree(key),
+      lostApply: ports.options.lostApply,
+      nextRunId: `${ports.epoch}-${ports.random.hex(6)}`,
+      jitter: ports.random.next(),
+    },
+  };
+  const sensitive = inputs.state === "resolved" ? inputs.inputs.sensitive : [];
+  return { observed, sensitive };
+}
+
+function inputsFact(result: InputsResult): Observed["inputs"] {
+  return result.state === "resolved" ? { state: "resolved", digest: result.inputs.digest } : result;
+}
+
+/** The source an object names, as a reference. */
+export function sourceRefOf(terraform: Terraform) {
+  const { kind, name, namespace = keyOf(terraform).namespace } = terraform.spec.sourceRef;
+  return { kind, name, namespace };
+}
+
+async function sourceFact(
+  terraform: Terraform,
+  ports: GatherPorts,
+  call: Call,
+): Promise<SourceFact> {
+  const ref = sourceRefOf(terraform);
+  const text = `${ref.kind}/${ref.namespace}/${ref.name}`;
+  if (ref.namespace !== keyOf(terraform).namespace && !ports.options.crossNamespaceRefs) {
+    const why = "cross-namespace references have been disabled";
+    return { state: "denied", message: `cannot access ${text}, ${why}` };
+  }
+  const source = await ports.store.get(ref, call);
+  if (source === undefined) {
+    return { state: "missing", message: `could not get Source object: ${text} does not exist` };
+  }
+  return readSource(source);
+}
+
+function readSource(source: AnyObject): SourceFact {
+  const status = "status" in source && source.kind !== "Terraform" ? source.status : undefined;
+  const artifact = status?.artifact;
+  if (artifact?.digest === undefined) {
+    const ready = status?.conditions?.find(({ type }) => type === "Ready");
+    const why = ready?.status === "False" ? `: ${ready.message}` : "";
+    return { state: "no-artifact", message: `Source is not ready, artifact not found${why}` };
+  }
+  const { revision, digest, url, size: sizeBytes } = artifact;
+  return { state: "ready", artifact: { revision, digest, url, sizeBytes } };
+}
+
+async function dependencyFacts(
+  terraform: Terraform,
+  ports: GatherPorts,
+  call: Call,
+): Promise<DependencyFact[]> {
+  const own = keyOf(terraform).namespace;
+  return await Promise.all(
+    (terraform.spec.dependsOn ?? []).map(async ({ name, namespace = own }) => {
+      if (namespace !== own && !ports.options.crossNamespaceRefs) {
+        const unread = { terraform: undefined, outputsReady: undefined };
+        return { namespace, name, denied: true, ...unread };
+      }
+      const found = await ports.store.get({ kind: "Terraform", namespace, name }, call);
+      const outputsReady = await outputsReadable(found, ports.store, call);
+      return { namespace, name, terraform: found, outputsReady, denied: false };
+    }),
+  );
+}
+
+async function outputsReadable(
+  dependency: Terraform | undefined,
+  store: ObjectStore,
+  call: Call,
+): Promise<boolean | undefined> {
+  const name = dependency?.spec.writeOutputsToSecret?.name;
+  if (dependency === undefined || name === undefined) return undefined;
+  const { namespace } = keyOf(dependency);
+  return (await store.get({ kind: "Secret", namespace, name }, call)) !== undefined;
+}
+
+/** They matter only to an object that is to go. */
+async function dependantsOf(
+  terraform: Terraform,
+  store: ObjectStore,
+  call: Call,
+): Promise<string[]> {
+  if (terraform.metadata.deletionTimestamp === undefined) return [];
+  const { items } = await store.list("Terraform", {}, call);
+  const self = keyText(keyOf(terraform));
+  return items.filter((each) => dependsOn(each).includes(self)).map((each) => keyText(keyOf(each)));
+}
+
+/** `namespace/name` of every object that this one depends on. */
+export function dependsOn(terraform: Terraform): string[] {
+  const own = keyOf(terraform).namespace;
+  return (terraform.spec.dependsOn ?? []).map(({ name, namespace = own }) =>
+    keyText({ namespace, name }),
+  );
+}
+
+async function planFact(
+  terraform: Terraform,
+  store: ObjectStore,
+  call: Call,
+): Promise<PendingPlanFact> {
+  const wanted = terraform.status?.plan;
+  if (wanted?.pending === undefined) return { stored: false, id: undefined };
+  const plan = await loadPlan(terraform, store, call);
+  if (plan.state === "absent") return { stored: false, id: undefined };
+  const stored =
+    plan.state === "loaded" && plan.id === wanted.pending && plan.digest === wanted.digest;
+  return { stored, id: plan.id };
+}
+
+async function stateFact(terraform: Terraform, ports: GatherPorts, call: Call): Promise<StateFact> {
+  const { door } = ports;
+  if (door === undefined || !usesDoor(terraform)) return { lock: undefined, rescued: [] };
+  const state = stateIdOf(terraform);
+  const [lock, rescued] = await Promise.all([door.lock(state, call), door.rescued(state, call)]);
+  return { lock, rescued };
+}

@@ -1,0 +1,250 @@
+import type { AnyObject } from "../api/kinds.ts";
+import { keyText, type ObjectKey } from "../api/kinds.ts";
+import { type RunStatus, type Stage, stages, type Terraform } from "../api/terraform.ts";
+import { stageLimitMs } from "../domain/limits.ts";
+import type { ArtifactStore, OpenArtifact } from "../ports/artifacts.ts";
+import type { Call } from "../ports/call.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
+import type { InputFile, StartOrder } from "../ports/runner.ts";
+import type { StateAccess, StateDoor, StateId } from "../ports/state.ts";
+import { sha256Hex } from "./canonical.ts";
+import { type Inputs, resolveInputs } from "./inputs.ts";
+import { loadPlan } from "./plans.ts";
+
+/** Everything a runner is given for one run. Holds secrets; kept only until the run has started. */
+export interface PreparedRun {
+  /** Environment of the runner, besides what main hands to every runner. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly order: StartOrder;
+  files(): InputFile[];
+}
+
+export interface OrderPorts {
+  readonly store: ObjectStore;
+  readonly artifacts: ArtifactStore;
+  readonly door: StateDoor | undefined;
+}
+
+/**
+ * What the intent was made from is no longer so, and nothing has been started: the intent is given
+ * up, and the next pass makes a new one.
+ */
+export class StaleIntent extends Error {
+  override readonly name = "StaleIntent";
+}
+
+/** Bytes kept of each of tofu's output files. */
+const OUTPUT_LIMIT_BYTES = 16 * 1_048_576;
+
+/**
+ * Makes the order of a stored intent from the object as it is now. Fails with StaleIntent if that
+ * would be another run than the one intended, else with the errors of the ports.
+ */
+export async function prepareRun(
+  key: ObjectKey,
+  run: RunStatus,
+  ports: OrderPorts,
+  call: Call,
+): Promise<PreparedRun> {
+  const terraform = await intendedObject(key, run, ports.store, call);
+  const resolved = await resolveInputs(terraform, ports.store, call);
+  if (resolved.state === "failed") throw new StaleIntent(resolved.message);
+  const { inputs } = resolved;
+  if (inputs.digest !== run.inputsDigest) throw stale("its variables or environment changed");
+  const artifact = await openArtifact(terraform, run, ports, call);
+  const plan =
+    run.operation === "apply" ? await intendedPlan(terraform, run, ports, call) : undefined;
+  const access = await stateAccess(terraform, run, ports.door, call);
+  const order = orderOf(terraform, run, { inputs, access, plan });
+  return {
+    env: inputs.env,
+    order,
+    files: () => [artifactFile(artifact), ...(plan === undefined ? [] : [planFile(plan)])],
+  };
+}
+
+/** The state an object works on. */
+export function stateIdOf(terraform: Terraform): StateId {
+  const { name, namespace = "default" } = terraform.metadata;
+  return { namespace, name, workspace: terraform.spec.workspace ?? "default" };
+}
+
+/** Whether the state lies behind the state door, and not in a backend of the object's own. */
+export function usesDoor(terraform: Terraform): boolean {
+  return customBackend(terraform) === undefined;
+}
+
+function customBackend(terraform: Terraform): string | undefined {
+  const text = terraform.spec.backendConfig?.customConfiguration;
+  return text === undefined || text === "" ? undefined : text;
+}
+
+function stale(why: string): StaleIntent {
+  return new StaleIntent(`The run was not started: ${why} since it was intended`);
+}
+
+async function intendedObject(
+  key: ObjectKey,
+  run: RunStatus,
+  store: ObjectStore,
+  call: Call,
+): Promise<Terraform> {
+  const terraform = await store.get({ kind: "Terraform", ...key }, call);
+  if (terraform === undefined) throw stale(`Terraform ${keyText(key)} was removed`);
+  if (terraform.status?.run?.id !== run.id) throw stale("another run took its place");
+  if (terraform.metadata.generation !== run.generation) throw stale("the spec changed");
+  return terraform;
+}
+
+async function openArtifact(
+  terraform: Terraform,
+  run: RunStatus,
+  ports: OrderPorts,
+  call: Call,
+): Promise<OpenArtifact> {
+  const {
+    kind,
+    name,
+    namespace = terraform.metadata.namespace ?? "default",
+  } = terraform.spec.sourceRef;
+  const source = await ports.store.get({ kind, namespace, name }, call);
+  const current = artifactOf(source);
+  const same = current?.digest === run.artifactDigest;
+  // An artifact that is no longer the current one can still lie in the store, by its digest.
+  const fact = {
+    revision: run.revision,
+    digest: run.artifactDigest,
+    url: same ? current.url : "",
+    sizeBytes: same ? current.size : undefined,
+  };
+  try {
+    return await ports.artifacts.open(fact, call);
+  } catch (error) {
+    if (same) throw error;
+    throw stale(`${kind} ${name} has another artifact`);
+  }
+}
+
+function artifactOf(source: AnyObject | undefined) {
+  switch (source?.kind) {
+    case "GitRepository":
+    case "OCIRepository":
+    case "Bucket":
+      return source.status?.artifact;
+    default:
+      return undefined;
+  }
+}
+
+async function intendedPlan(
+  terraform: Terraform,
+  run: RunStatus,
+  ports: OrderPorts,
+  call: Call,
+): Promise<Uint8Array> {
+  const plan = await loadPlan(terraform, ports.store, call);
+  if (plan.state === "damaged") throw new StaleIntent(plan.message);
+  const intended =
+    plan.state === "loaded" &&
+    plan.id === run.planId &&
+    plan.digest === terraform.status?.plan?.digest;
+  if (!intended) throw stale(`the saved plan ${run.planId ?? ""} is not the one that was shown`);
+  return plan.binary;
+}
+
+async function stateAccess(
+  terraform: Terraform,
+  run: RunStatus,
+  door: StateDoor | undefined,
+  call: Call,
+): Promise<StateAccess | undefined> {
+  if (door === undefined || !usesDoor(terraform)) return undefined;
+  return await door.access(stateIdOf(terraform), run.id, call);
+}
+
+interface Parts {
+  readonly inputs: Inputs;
+  readonly access: StateAccess | undefined;
+  readonly plan: Uint8Array | undefined;
+}
+
+function orderOf(terraform: Terraform, run: RunStatus, parts: Parts): StartOrder {
+  const { spec } = terraform;
+  const { inputs, access, plan } = parts;
+  const custom = customBackend(terraform);
+  const { namespace, name, workspace } = stateIdOf(terraform);
+  return {
+    runId: run.id,
+    epoch: run.epoch,
+    namespace,
+    name,
+    operation: run.operation,
+    destroy: run.destroy ?? false,
+    path: spec.path ?? "",
+    artifactDigest: hexOf(run.artifactDigest),
+    planDigest: plan === undefined ? undefined : sha256Hex(plan),
+    env: { ...inputs.env, ...access?.env },
+    variables: inputs.variables,
+    backend: custom === undefined ? access?.backend : `terraform {\n${custom}\n}\n`,
+    backendConfig: {},
+    workspace,
+    workspaceByAddress: access !== undefined,
+    upgrade: spec.upgradeOnInit ?? true,
+    lock: run.operation === "apply" || (spec.plan?.lock ?? true),
+    lockTimeout: run.operation === "apply" ? "0s" : (spec.tfstate?.lockTimeout ?? "0s"),
+    refresh: true,
+    targets: spec.targets ?? [],
+    // 0 is upstream's way to say "the default".
+    parallelism: spec.parallelism || 10,
+    varFiles: spec.tfVarsFiles ?? [],
+    readablePlan: spec.storeReadablePlan ?? "none",
+    outputs: true,
+    sensitive: [...inputs.sensitive, ...secretsOfAccess(access)],
+    stageLimitMs: limits(),
+    outputLimitBytes: OUTPUT_LIMIT_BYTES,
+  };
+}
+
+function limits(): Partial<Record<Stage, number>> {
+  return Object.fromEntries(
+    stages.flatMap((stage) => {
+      const ms = stageLimitMs(stage);
+      return ms === undefined ? [] : [[stage, ms]];
+    }),
+  );
+}
+
+function secretsOfAccess(access: StateAccess | undefined): string[] {
+  return Object.entries(access?.env ?? {})
+    .filter(([name]) => name.includes("PASSWORD"))
+    .map(([, value]) => value);
+}
+
+function artifactFile(artifact: OpenArtifact): InputFile {
+  return {
+    name: "artifact.tar.gz",
+    digest: artifact.digest,
+    sizeBytes: artifact.sizeBytes,
+    chunks: artifact.chunks(),
+  };
+}
+
+function planFile(plan: Uint8Array): InputFile {
+  return {
+    name: "plan.bin",
+    digest: sha256Hex(plan),
+    sizeBytes: plan.length,
+    chunks: chunked(plan),
+  };
+}
+
+async function* chunked(content: Uint8Array): AsyncIterable<Uint8Array> {
+  for (let start = 0; start < content.length; start += 1_048_576) {
+    yield content.subarray(start, start + 1_048_576);
+  }
+}
+
+/** `sha256:<hex>` without its algorithm. */
+function hexOf(digest: string): string {
+  return digest.slice(digest.indexOf(":") + 1);
+}

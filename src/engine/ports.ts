@@ -1,0 +1,47 @@
+import type { Decision, LostApplyPolicy, Observed } from "../domain/facts.ts";
+import type { ArtifactStore, GitSource } from "../ports/artifacts.ts";
+import type { Clock, Random } from "../ports/clock.ts";
+import type { Leadership } from "../ports/leadership.ts";
+import type { Log } from "../ports/log.ts";
+import type { ObjectStore } from "../ports/object-store.ts";
+import type { RunnerPlatform } from "../ports/runner.ts";
+import type { RunLogs } from "../ports/runs.ts";
+import type { StateDoor } from "../ports/state.ts";
+
+/** Everything the engine asks of the world. */
+export interface EnginePorts {
+  readonly store: ObjectStore;
+  readonly platform: RunnerPlatform;
+  readonly artifacts: ArtifactStore;
+  /** Undefined where somebody else makes the artifacts (in a cluster: source-controller). */
+  readonly git: GitSource | undefined;
+  /** Undefined where states lie elsewhere. */
+  readonly door: StateDoor | undefined;
+  readonly logs: RunLogs;
+  readonly leadership: Leadership;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** What to do about an object; pure. */
+  readonly decide: (observed: Observed, nowMs: number) => Decision;
+}
+
+export interface EngineOptions {
+  /** Runs that may go on at once. */
+  readonly maxRuns: number;
+  /** Passes that may go on at once; they are short. */
+  readonly passWorkers: number;
+  readonly lostApply: LostApplyPolicy;
+  /** Environment of every runner, built from main's allow-list. */
+  readonly runnerEnv: Readonly<Record<string, string>>;
+  /** Sources and dependencies may lie in other namespaces. */
+  readonly crossNamespaceRefs: boolean;
+}
+
+export const engineDefaults: EngineOptions = {
+  maxRuns: 4,
+  passWorkers: 8,
+  lostApply: "interrupt",
+  runnerEnv: {},
+  crossNamespaceRefs: false,
+};

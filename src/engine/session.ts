@@ -1,0 +1,224 @@
+import type { ObjectKey } from "../api/kinds.ts";
+import type { Lead } from "../ports/leadership.ts";
+import type { LiveRuns } from "../ports/runs.ts";
+import { bounded, messageOf } from "./bounded.ts";
+import { Events } from "./events.ts";
+import { Janitor } from "./janitor.ts";
+import { prepareRun } from "./order.ts";
+import { sweepOrphans } from "./orphans.ts";
+import type { EngineOptions, EnginePorts } from "./ports.ts";
+import { type Priority, WorkQueue } from "./queue.ts";
+import { type Next, type ReconcilerPorts, reconcile } from "./reconciler.ts";
+import { rescueState } from "./rescue.ts";
+import { Supervisors } from "./supervisors.ts";
+import { Watches } from "./watches.ts";
+
+/** Full jitter below a bound that doubles from the first to the second, in milliseconds. */
+const BACKOFF_BASE_MS = 1_000;
+const BACKOFF_CAP_MS = 120_000;
+/** Pause before a part that ended in spite of everything is begun again. */
+const AGAIN_MS = 1_000;
+
+/** One time of leading: from the right to act until its end. All in it bears the same epoch. */
+export class Session {
+  readonly #ports: EnginePorts;
+  readonly #lead: Lead;
+  readonly #options: EngineOptions;
+  readonly #queue: WorkQueue;
+  readonly #supervisors: Supervisors;
+  readonly #janitor: Janitor;
+  readonly #watches: Watches;
+  readonly #events: Events;
+  readonly #reconciler: ReconcilerPorts;
+  /** Nothing new is started. */
+  #stopping = false;
+  /** No further pass is begun. */
+  readonly #closing = new AbortController();
+  /** Everything ends. */
+  readonly #over = new AbortController();
+  #workers: Promise<unknown> = Promise.resolve();
+
+  constructor(ports: EnginePorts, options: EngineOptions, lead: Lead) {
+    const { clock, random } = ports;
+    this.#ports = ports;
+    this.#lead = lead;
+    this.#options = options;
+    const backoff = { backoffBaseMs: BACKOFF_BASE_MS, backoffCapMs: BACKOFF_CAP_MS };
+    this.#queue = new WorkQueue({ clock, random, ...backoff });
+    this.#supervisors = this.#makeSupervisors();
+    this.#janitor = new Janitor(ports);
+    this.#events = new Events(ports);
+    this.#watches = new Watches(ports, (key, priority) => this.ask(key, priority));
+    this.#reconciler = this.#makeReconciler();
+  }
+
+  get live(): LiveRuns {
+    return this.#supervisors;
+  }
+
+  ask(key: string, priority: Priority = "normal"): void {
+    this.#queue.add(key, priority);
+  }
+
+  /** Learns what there is before the first pass, so that no slot is given away twice. */
+  async start(signal: AbortSignal): Promise<void> {
+    await this.#watches.start(AbortSignal.any([signal, this.#over.signal]));
+    if (signal.aborted) return;
+    for (const terraform of this.#watches.terraforms()) this.#supervisors.follow(terraform);
+    await this.#loadEvents();
+    const over = this.#over.signal;
+    this.#keep("watches", () => this.#watches.run(over));
+    this.#keep("news of runs", () => this.#hearPlatform(over));
+    this.#keep("the tick of runs", () => this.#supervisors.tick(over));
+    this.#keep("the janitor", () => this.#janitor.work(over));
+    this.#keep("the sweep of runs", () =>
+      sweepOrphans({ ...this.#ports, janitor: this.#janitor }, over),
+    );
+    const workers = Array.from({ length: this.#options.passWorkers }, () => this.#work());
+    this.#workers = Promise.all(workers);
+  }
+
+  async drain(signal: AbortSignal): Promise<void> {
+    this.#stopping = true;
+    const end = AbortSignal.any([signal, this.#over.signal]);
+    while (this.#supervisors.count() > 0 && !end.aborted) {
+      await this.#ports.clock.sleep(AGAIN_MS, end);
+    }
+  }
+
+  /** Begins no further pass, and waits for those that go on and for the logs. */
+  async finish(): Promise<void> {
+    this.#stopping = true;
+    this.#closing.abort();
+    await this.#workers;
+    await this.#supervisors.detach();
+  }
+
+  /** Ends everything at once: passes are given up, and what they would still write is refused. */
+  abandon(): void {
+    this.#stopping = true;
+    this.#closing.abort();
+    this.#over.abort();
+    this.#supervisors.detach().catch(() => {});
+  }
+
+  async release(): Promise<void> {
+    await this.#lead.release();
+  }
+
+  async #work(): Promise<void> {
+    for (;;) {
+      const key = await this.#queue.take(this.#closing.signal);
+      if (key === undefined) return;
+      const next = await reconcile(parseKey(key), this.#reconciler, this.#over.signal);
+      this.#again(key, next);
+      this.#queue.done(key);
+      for (const woken of this.#supervisors.wake()) this.#queue.add(woken);
+    }
+  }
+
+  #again(key: string, next: Next): void {
+    switch (next.after) {
+      case "ms":
+        this.#queue.forget(key);
+        if (next.ms !== undefined) this.#queue.addAfter(key, next.ms);
+        return;
+      case "conflict":
+        this.#queue.add(key);
+        return;
+      case "failure":
+        this.#queue.retry(key);
+        return;
+      case "gone":
+        this.#queue.drop(key);
+        this.#events.drop(key);
+    }
+  }
+
+  #makeSupervisors(): Supervisors {
+    const { clock, platform, logs, log, store, artifacts, door } = this.#ports;
+    const orders = { store, artifacts, door };
+    const rescuing = { store, platform, door, log };
+    return new Supervisors(
+      {
+        platform,
+        clock,
+        logs,
+        log,
+        runnerEnv: this.#options.runnerEnv,
+        prepare: (key, run, call) => prepareRun(key, run, orders, call),
+        rescue: (key, run, call) => rescueState(key, run, rescuing, call),
+        stopping: () => this.#stopping,
+        changed: (key) => this.ask(`${key.namespace}/${key.name}`),
+      },
+      this.#options.maxRuns,
+    );
+  }
+
+  #makeReconciler(): ReconcilerPorts {
+    const { store, door, random, platform, clock, log, decide } = this.#ports;
+    const supervisors = this.#supervisors;
+    return {
+      decide,
+      log,
+      gather: {
+        store,
+        door,
+        random,
+        supervisors,
+        options: this.#options,
+        epoch: this.#lead.epoch,
+        stopping: () => this.#stopping,
+      },
+      effects: {
+        store,
+        platform,
+        door,
+        clock,
+        log,
+        supervisors,
+        janitor: this.#janitor,
+        events: this.#events,
+      },
+    };
+  }
+
+  async #loadEvents(): Promise<void> {
+    const bound = { what: "Listing events", ms: 10_000, parent: this.#over.signal };
+    try {
+      await bounded(this.#ports.clock, bound, (call) => this.#events.load(call));
+    } catch (error) {
+      this.#ports.log.warn("Events cannot be listed", { error: messageOf(error) });
+    }
+  }
+
+  async #hearPlatform(signal: AbortSignal): Promise<void> {
+    for await (const runId of this.#ports.platform.changes({ signal })) {
+      this.#supervisors.news(runId).catch(() => {});
+    }
+  }
+
+  /** Runs a part until everything ends; one that fails is begun again. */
+  #keep(what: string, part: () => Promise<void>): void {
+    const { clock, log } = this.#ports;
+    const over = this.#over.signal;
+    const loop = async () => {
+      while (!over.aborted) {
+        try {
+          await part();
+        } catch (error) {
+          if (over.aborted) return;
+          log.error("A part of the engine failed", { part: what, error: messageOf(error) });
+        }
+        await clock.sleep(AGAIN_MS, over);
+      }
+    };
+    loop().catch(() => {});
+  }
+}
+
+/** The key of an object from its form on the queue. */
+function parseKey(text: string): ObjectKey {
+  const slash = text.indexOf("/");
+  return { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
+}

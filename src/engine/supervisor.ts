@@ -1,0 +1,411 @@
+import type { ObjectKey } from "../api/kinds.ts";
+import { REASON } from "../api/names.ts";
+import type { LivenessVerdict, RunStatus } from "../api/terraform.ts";
+import type { RunFact, RunOutcome } from "../domain/facts.ts";
+import { judge } from "../domain/liveness.ts";
+import { timeText } from "../domain/time.ts";
+import { ArtifactError } from "../ports/artifacts.ts";
+import type { Call } from "../ports/call.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import {
+  type PlatformFact,
+  type RunEvent,
+  type RunnerConnection,
+  RunnerError,
+  type RunnerPlatform,
+} from "../ports/runner.ts";
+import type { LiveRun, RunLogs } from "../ports/runs.ts";
+import { bounded, messageOf, unlessSilent } from "./bounded.ts";
+import { LogSink } from "./log-sink.ts";
+import { type PreparedRun, StaleIntent } from "./order.ts";
+import { heard, inFlightOf, type RunView, viewOf } from "./run-view.ts";
+
+/** Bounds of a supervisor's calls and pauses, in milliseconds. */
+const CALL_MS = 10_000;
+/** A greeting is answered at once or not at all. */
+const HELLO_MS = 4_000;
+/** Two heartbeats have not come: the transport is thrown away. */
+const SILENCE_MS = 5_000;
+/** Pause after a look that failed; doubles up to the next. */
+const PAUSE_FIRST_MS = 50;
+const PAUSE_MAX_MS = 2_000;
+/** How often a run is looked at of which only the platform can tell. */
+const LOOK_MS = 1_000;
+
+export interface SupervisorPorts {
+  readonly platform: RunnerPlatform;
+  readonly clock: Clock;
+  readonly logs: RunLogs;
+  readonly log: Log;
+  /** Environment of every runner. */
+  readonly runnerEnv: Readonly<Record<string, string>>;
+  /** Makes the order of a run that has not been started. Fails with StaleIntent and port errors. */
+  prepare(key: ObjectKey, run: RunStatus, call: Call): Promise<PreparedRun>;
+  /** Brings a state that the run left behind to safety; answers whether a person must look. */
+  rescue(key: ObjectKey, run: RunStatus, call: Call): Promise<boolean>;
+  /** Nothing new may be started. */
+  stopping(): boolean;
+  /** Something about the run changed that a pass should see. */
+  changed(key: ObjectKey): void;
+}
+
+/** What came of one look at the run: the next follows after so many ms, or there is none. */
+type Round = number | "ended";
+
+/**
+ * Follows one run from its stored intent to its outcome, and tells what is known of it at any
+ * moment. It is made anew from the intent after a restart, so it first looks what is there: it
+ * starts only a run of which neither the platform nor the intent knows a beginning.
+ *
+ * Nothing it meets ends it: a round that fails is followed by another, after a short pause. It
+ * never decides what becomes of the run, and ending it leaves the runner as it is.
+ */
+export class Supervisor {
+  readonly key: ObjectKey;
+  readonly run: RunStatus;
+  readonly #ports: SupervisorPorts;
+  readonly #sink: LogSink;
+  readonly #ended = new AbortController();
+  #view: RunView;
+  #platform: PlatformFact;
+  #startedAt: string | undefined;
+  #launched = false;
+  #orderSent = false;
+  #launchError: string | undefined;
+  #prepared: PreparedRun | undefined;
+  #outcome: RunOutcome | undefined;
+  #heard = false;
+  #lastSignMs: number;
+  #told = "";
+  #failures = 0;
+  /** Ends the pause or the talk that goes on, so that the run is looked at again at once. */
+  #interruption = new AbortController();
+
+  constructor(key: ObjectKey, run: RunStatus, ports: SupervisorPorts) {
+    this.key = key;
+    this.run = run;
+    this.#ports = ports;
+    this.#sink = new LogSink(ports, key, run.id);
+    this.#view = viewOf(run, 0);
+    this.#startedAt = run.startedAt;
+    this.#lastSignMs = ports.clock.monotonic();
+    this.#platform = {
+      runner: "unknown",
+      proof: undefined,
+      workersAlive: undefined,
+      goneAt: undefined,
+    };
+  }
+
+  /** Follows the run until its outcome is known or `detach` is called. Never fails. */
+  async follow(): Promise<void> {
+    const { signal } = this.#ended;
+    await this.#findLogOffset();
+    while (!signal.aborted) {
+      this.#interruption = new AbortController();
+      const round = await this.#safely(signal);
+      this.tell();
+      if (round === "ended") break;
+      const news = AbortSignal.any([signal, this.#interruption.signal]);
+      await this.#ports.clock.sleep(round, news);
+    }
+    await this.#sink.flush();
+  }
+
+  /** Stops following; the runner goes on. Resolves once the log lines heard are written. */
+  async detach(): Promise<void> {
+    this.#ended.abort();
+    await this.#sink.flush();
+  }
+
+  /** The platform has news of this run: looks at once. */
+  async news(): Promise<void> {
+    if (this.#outcome !== undefined || this.#ended.signal.aborted) return;
+    const before = this.#platform.runner;
+    await this.#inspect(this.#ended.signal).catch(() => undefined);
+    if (this.#platform.runner !== before) this.#interruption.abort();
+    this.tell();
+  }
+
+  fact(): RunFact {
+    const view = this.#view;
+    return {
+      id: this.run.id,
+      runner: this.#platform.runner,
+      proof: this.#platform.proof,
+      workersAlive: this.#platform.workersAlive,
+      verdict: this.#verdict(),
+      silentMs: this.#silentMs(),
+      stage: view.stage,
+      stageSince: view.stageSince,
+      startedAt: this.#startedAt,
+      inFlight: this.run.operation === "apply" ? inFlightOf(view) : [],
+      outcome: this.#outcome,
+      launchError: this.#launchError,
+    };
+  }
+
+  live(): LiveRun {
+    const { resources } = this.#view;
+    const ended = [...resources.values()].filter((state) => state !== "started").length;
+    return {
+      runId: this.run.id,
+      stage: this.#view.stage,
+      verdict: this.#verdict(),
+      silentMs: this.#silentMs(),
+      progress: resources.size === 0 ? undefined : { done: ended, total: resources.size },
+      inFlight: inFlightOf(this.#view),
+    };
+  }
+
+  /** Whether it counts against the number of runs: one that does not answer costs nothing. */
+  holdsSlot(): boolean {
+    if (this.#outcome !== undefined) return false;
+    const { runner, workersAlive } = this.#platform;
+    return runner === "gone" ? workersAlive !== 0 : this.#verdict() !== "unreachable";
+  }
+
+  /** Asks for a pass if something changed; called every second too, for silence has no event. */
+  tell(): void {
+    const { silentMs: _silent, stageSince: _since, inFlight: _flying, ...matters } = this.fact();
+    const text = JSON.stringify(matters);
+    if (text === this.#told) return;
+    this.#told = text;
+    this.#ports.changed(this.key);
+  }
+
+  #verdict(): LivenessVerdict {
+    const { runner, workersAlive } = this.#platform;
+    const evidence = { runner, workersAlive, rebooted: false, heard: this.#heard };
+    return judge({ ...evidence, silentMs: this.#silentMs() }, this.#ports.clock.lagMs());
+  }
+
+  #silentMs(): number {
+    return Math.max(0, this.#ports.clock.monotonic() - this.#lastSignMs);
+  }
+
+  #sign(): void {
+    this.#heard = true;
+    this.#lastSignMs = this.#ports.clock.monotonic();
+  }
+
+  async #safely(signal: AbortSignal): Promise<Round> {
+    const beganMs = this.#ports.clock.monotonic();
+    try {
+      return await this.#round(signal);
+    } catch (error) {
+      if (error instanceof StaleIntent) return this.#giveUp(error.message);
+      if (this.#interruption.signal.aborted) return 0;
+      if (this.#ports.clock.monotonic() - beganMs > PAUSE_MAX_MS) this.#failures = 0;
+      return this.#failed(error);
+    }
+  }
+
+  /** One look at the run, and what follows from it. */
+  async #round(signal: AbortSignal): Promise<Round> {
+    if (this.#view.outcome !== undefined) return await this.#finish(this.#view.outcome, signal);
+    const { runner, workersAlive } = await this.#inspect(signal);
+    this.tell();
+    switch (runner) {
+      case "unknown":
+        // Undefined: the platform cannot tell. 0: it has nothing of this run.
+        if (workersAlive === undefined) return LOOK_MS;
+        return this.#mayHaveStarted() ? this.#vanished() : await this.#launch(signal);
+      case "starting":
+      case "running":
+        return await this.#talk(signal);
+      case "gone":
+        // While a worker lives it may still write: it is left to finish.
+        return workersAlive === 0 ? await this.#collect(signal) : LOOK_MS;
+    }
+  }
+
+  #mayHaveStarted(): boolean {
+    return this.#orderSent || this.#startedAt !== undefined;
+  }
+
+  async #inspect(parent: AbortSignal): Promise<PlatformFact> {
+    const { clock, platform } = this.#ports;
+    const bound = { what: "Inspecting the run", ms: CALL_MS, parent };
+    const fact = await bounded(clock, bound, (call) => platform.inspect(this.run.id, call));
+    // Two looks can overtake each other; a runner that is gone does not come back.
+    const stale = fact.runner === "starting" || fact.runner === "running";
+    if (!(stale && this.#platform.runner === "gone")) this.#platform = fact;
+    return this.#platform;
+  }
+
+  async #launch(parent: AbortSignal): Promise<Round> {
+    if (this.#ports.stopping()) return LOOK_MS;
+    const { clock, platform, runnerEnv } = this.#ports;
+    const { env } = await this.#prepare(parent);
+    const { id: runId, epoch } = this.run;
+    const launch = { runId, epoch, ...this.key, env: { ...runnerEnv, ...env } };
+    const bound = { what: "Launching the runner", ms: CALL_MS, parent };
+    await bounded(clock, bound, (call) => platform.launch(launch, call));
+    if (!this.#launched) this.#lastSignMs = clock.monotonic();
+    this.#launched = true;
+    this.#launchError = undefined;
+    return PAUSE_FIRST_MS;
+  }
+
+  async #prepare(parent: AbortSignal): Promise<PreparedRun> {
+    const { clock } = this.#ports;
+    const bound = { what: "Preparing the run", ms: 3 * CALL_MS, parent };
+    this.#prepared ??= await bounded(clock, bound, (call) =>
+      this.#ports.prepare(this.key, this.run, call),
+    );
+    return this.#prepared;
+  }
+
+  /** Speaks with the runner over one connection, which is thrown away at the first trouble. */
+  async #talk(ended: AbortSignal): Promise<Round> {
+    const { clock, platform } = this.#ports;
+    const parent = AbortSignal.any([ended, this.#interruption.signal]);
+    const connection = platform.connect(this.run.id);
+    try {
+      const bound = { what: "Greeting the runner", ms: HELLO_MS, parent };
+      const hello = await bounded(clock, bound, (call) => connection.hello(call));
+      if (hello.runId !== this.run.id) {
+        throw new RunnerError("Refused", `The runner that answers serves run ${hello.runId}`);
+      }
+      this.#sign();
+      if (!hello.started) await this.#give(connection, parent);
+      this.#startedAt ??= timeText(clock.now());
+      this.#prepared = undefined;
+      this.#launchError = undefined;
+      this.tell();
+      return await this.#listen(connection, parent);
+    } finally {
+      connection.close();
+    }
+  }
+
+  /** Hands over the files and the order. */
+  async #give(connection: RunnerConnection, parent: AbortSignal): Promise<void> {
+    const { clock } = this.#ports;
+    const prepared = await this.#prepare(parent);
+    for (const file of prepared.files()) {
+      const bound = { what: `Sending ${file.name}`, ms: CALL_MS, parent };
+      await bounded(clock, bound, (call) => connection.putFile(file, call));
+    }
+    this.#orderSent = true;
+    const bound = { what: "Starting the run", ms: CALL_MS, parent };
+    await bounded(clock, bound, (call) => connection.start(prepared.order, call));
+    this.#sign();
+  }
+
+  /** Hears what the runner says until the outcome. */
+  async #listen(connection: RunnerConnection, parent: AbortSignal): Promise<Round> {
+    const from = { fromSequence: this.#view.sequence + 1, logOffset: this.#view.logOffset };
+    const bound = { what: "The runner's stream", ms: SILENCE_MS, parent };
+    const open = (call: Call) => connection.watch(from, call);
+    for await (const event of unlessSilent(this.#ports.clock, bound, open)) {
+      this.#sign();
+      this.#hear(event);
+      const { outcome } = this.#view;
+      if (outcome !== undefined) return await this.#finish(outcome, parent);
+    }
+    throw new RunnerError("Unavailable", "The stream ended before the run");
+  }
+
+  #hear(event: RunEvent): void {
+    const { logOffset } = this.#view;
+    if (event.type === "log" && event.offset > logOffset) {
+      const at = timeText(this.#ports.clock.now());
+      const { stage } = this.#view;
+      this.#sink.add({ at, runId: this.run.id, stage, text: event.line });
+    }
+    this.#view = heard(this.#view, event);
+    if (event.type === "stage") this.tell();
+  }
+
+  /** The runner is dead and nothing of the run lives: what it left tells the outcome. */
+  async #collect(parent: AbortSignal): Promise<Round> {
+    const { clock, platform } = this.#ports;
+    const bound = { what: "Collecting the run", ms: CALL_MS, parent };
+    try {
+      const outcome = await bounded(clock, bound, (call) => platform.collect(this.run.id, call));
+      return await this.#finish(outcome, parent);
+    } catch (error) {
+      if (error instanceof RunnerError && error.code === "NotFound") return this.#vanished();
+      throw error;
+    }
+  }
+
+  /** Brings a state left behind to safety before anybody hears of the outcome. */
+  async #finish(outcome: RunOutcome, parent: AbortSignal): Promise<Round> {
+    const { clock } = this.#ports;
+    if (this.run.operation === "apply") {
+      const bound = { what: "Rescuing a state", ms: CALL_MS, parent };
+      const aside = await bounded(clock, bound, (call) =>
+        this.#ports.rescue(this.key, this.run, call),
+      );
+      if ("stateRescued" in outcome) return this.#end({ ...outcome, stateRescued: aside });
+    }
+    return this.#end(outcome);
+  }
+
+  #end(outcome: RunOutcome): Round {
+    this.#outcome = outcome;
+    this.#prepared = undefined;
+    return "ended";
+  }
+
+  /** The run was begun, and nothing is left of it: nobody can say how far it came. */
+  #vanished(): Round {
+    this.#platform = {
+      runner: "gone",
+      proof: "nothing of the run is left where it ran",
+      workersAlive: 0,
+      goneAt: timeText(this.#ports.clock.now()),
+    };
+    const unrecorded =
+      this.run.operation === "apply" ? ["unknown: no trace of the run is left"] : [];
+    const { stage } = this.#view;
+    const how = { exitCode: undefined, unrecorded, stateRescued: false };
+    return this.#end({ kind: "orphaned", stage, ...how });
+  }
+
+  /** Nothing was started, and nothing will be. */
+  #giveUp(message: string): Round {
+    return this.#end({ kind: "cancelled", stage: "launch", message });
+  }
+
+  #failed(error: unknown): Round {
+    const message = messageOf(error);
+    this.#ports.log.debug("A look at a run failed", { run: this.run.id, error: message });
+    if (this.#startedAt === undefined) this.#launchError = message;
+    if (error instanceof ArtifactError && !error.transient) return this.#artifactFailed(message);
+    this.#failures += 1;
+    return Math.min(PAUSE_FIRST_MS * 2 ** Math.min(this.#failures - 1, 10), PAUSE_MAX_MS);
+  }
+
+  #artifactFailed(message: string): Round {
+    return this.#end({
+      kind: "failed",
+      stage: "artifact",
+      reason: REASON.artifactFailed,
+      message,
+      exitCode: undefined,
+      lock: undefined,
+      planStale: false,
+      stateRescued: false,
+      unrecorded: [],
+    });
+  }
+
+  /** Lines that were written before a restart are not asked for again. */
+  async #findLogOffset(): Promise<void> {
+    const { clock, logs } = this.#ports;
+    const bound = { what: "Reading the run's log", ms: CALL_MS, parent: this.#ended.signal };
+    try {
+      const options = { runId: this.run.id };
+      const lines = await bounded(clock, bound, (call) => logs.read(this.key, options, call));
+      const bytes = lines.reduce((sum, { text }) => sum + Buffer.byteLength(text) + 1, 0);
+      this.#view = viewOf(this.run, bytes);
+    } catch (error) {
+      this.#ports.log.debug("A run's log cannot be read", { error: messageOf(error) });
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import { keyOf, keyText, type ObjectKey } from "../api/kinds.ts";
+import type { RunStatus, Terraform } from "../api/terraform.ts";
+import type { RunFact } from "../domain/facts.ts";
+import type { LiveRun, LiveRuns } from "../ports/runs.ts";
+import { messageOf } from "./bounded.ts";
+import { Supervisor, type SupervisorPorts } from "./supervisor.ts";
+
+const TICK_MS = 1_000;
+
+/**
+ * One supervisor for every run that a status names, and the count of runs that go on. Passes ask
+ * for facts; whoever notices a change asks for a pass.
+ */
+export class Supervisors implements LiveRuns {
+  readonly #ports: SupervisorPorts;
+  readonly #maxRuns: number;
+  readonly #byKey = new Map<string, Supervisor>();
+  /** Runs that a pass is about to store: they count from the moment they are claimed. */
+  readonly #claims = new Set<string>();
+  /** Keys that found no slot, in the order they came. */
+  readonly #waiting = new Set<string>();
+
+  constructor(ports: SupervisorPorts, maxRuns: number) {
+    this.#ports = ports;
+    this.#maxRuns = maxRuns;
+  }
+
+  /** Follows the run that the status names, and no other run of the object. */
+  follow(terraform: Terraform): void {
+    const key = keyOf(terraform);
+    const run = terraform.status?.run;
+    const current = this.#byKey.get(keyText(key));
+    if (current?.run.id === run?.id) return;
+    this.#leave(key);
+    if (run !== undefined) this.#begin(key, run);
+  }
+
+  /** The object is gone, or names no run. */
+  leave(key: ObjectKey): void {
+    this.#leave(key);
+    this.#waiting.delete(keyText(key));
+  }
+
+  fact(key: ObjectKey): RunFact | undefined {
+    return this.#byKey.get(keyText(key))?.fact();
+  }
+
+  describe(key: ObjectKey): LiveRun | undefined {
+    return this.#byKey.get(keyText(key))?.live();
+  }
+
+  /** Objects that have a run. */
+  count(): number {
+    return this.#byKey.size;
+  }
+
+  /** Whether one more run may start. One that finds no slot is asked again when there is one. */
+  slotFree(key: ObjectKey): boolean {
+    this.#waiting.delete(keyText(key));
+    if (this.#freeSlots() > 0) return true;
+    this.#waiting.add(keyText(key));
+    return false;
+  }
+
+  /** Takes a slot for a run that is about to be stored; false if another was faster. */
+  claim(runId: string): boolean {
+    if (this.#freeSlots() <= 0) return false;
+    this.#claims.add(runId);
+    return true;
+  }
+
+  /** The pass that claimed is over: the run has a supervisor now, or never came to be. */
+  settle(runId: string): void {
+    this.#claims.delete(runId);
+  }
+
+  /** Keys that may be asked again, as many as there are slots. */
+  wake(): string[] {
+    const woken = [...this.#waiting].slice(0, Math.max(0, this.#freeSlots()));
+    for (const key of woken) this.#waiting.delete(key);
+    return woken;
+  }
+
+  /** Runs about which the platform has news are looked at at once. */
+  async news(runId: string): Promise<void> {
+    for (const supervisor of this.#byKey.values()) {
+      if (supervisor.run.id === runId) await supervisor.news();
+    }
+  }
+
+  /** Lets silence be noticed, until the signal fires. */
+  async tick(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      for (const supervisor of this.#byKey.values()) supervisor.tell();
+      await this.#ports.clock.sleep(TICK_MS, signal);
+    }
+  }
+
+  /** Leaves all runs to themselves; they go on. */
+  async detach(): Promise<void> {
+    const all = [...this.#byKey.values()];
+    this.#byKey.clear();
+    await Promise.all(all.map((supervisor) => supervisor.detach()));
+  }
+
+  #freeSlots(): number {
+    const held = [...this.#byKey.values()].filter((each) => each.holdsSlot());
+    const claimed = [...this.#claims].filter((id) => held.every((each) => each.run.id !== id));
+    return this.#maxRuns - held.length - claimed.length;
+  }
+
+  #begin(key: ObjectKey, run: RunStatus): void {
+    const supervisor = new Supervisor(key, run, this.#ports);
+    this.#byKey.set(keyText(key), supervisor);
+    supervisor.follow().catch((error: unknown) => {
+      this.#ports.log.error("A supervisor ended by a bug", {
+        object: keyText(key),
+        run: run.id,
+        error: messageOf(error),
+      });
+    });
+  }
+
+  #leave(key: ObjectKey): void {
+    const supervisor = this.#byKey.get(keyText(key));
+    this.#byKey.delete(keyText(key));
+    supervisor?.detach().catch(() => {});
+  }
+}

@@ -1,0 +1,117 @@
+import type { ConfigMap, Secret } from "../api/core.ts";
+import { type KindName, keyOf, keyText } from "../api/kinds.ts";
+import type { Terraform } from "../api/terraform.ts";
+import { timeOf } from "../domain/time.ts";
+import { dependsOn } from "./gather.ts";
+import { Informer, type InformerPorts } from "./informer.ts";
+import type { Priority } from "./queue.ts";
+import { References } from "./references.ts";
+import { type Source, sourceChanged, wakesDependants, wantsPass } from "./triggers.ts";
+
+const SWEEP_MS = 15_000;
+/** An object so late has been lost by the queue, or the machine slept. */
+const LATE_MS = 5_000;
+
+type Ask = (key: string, priority?: Priority) => void;
+
+/** Watches everything that can make an object want a pass, and asks for that pass. */
+export class Watches {
+  readonly #ports: InformerPorts;
+  readonly #ask: Ask;
+  readonly #references = new References();
+  readonly #terraforms: Informer<"Terraform">;
+  readonly #others: { run(signal: AbortSignal): Promise<void> }[];
+
+  constructor(ports: InformerPorts, ask: Ask) {
+    this.#ports = ports;
+    this.#ask = ask;
+    this.#terraforms = new Informer("Terraform", ports, {
+      changed: (after, before) => this.#terraformChanged(after, before),
+      removed: (object) => this.#terraformRemoved(object),
+    });
+    this.#others = [
+      this.#sources("GitRepository"),
+      this.#sources("OCIRepository"),
+      this.#sources("Bucket"),
+      this.#inputs("Secret"),
+      this.#inputs("ConfigMap"),
+    ];
+  }
+
+  /** Resolves once all objects are known. */
+  async start(signal: AbortSignal): Promise<void> {
+    await this.#terraforms.start(signal);
+  }
+
+  terraforms(): Iterable<Terraform> {
+    return this.#terraforms.objects();
+  }
+
+  /** Watches until the signal fires. */
+  async run(signal: AbortSignal): Promise<void> {
+    const all = [this.#terraforms, ...this.#others];
+    await Promise.all([...all.map((each) => each.run(signal)), this.#sweep(signal)]);
+  }
+
+  /** Finds objects that are due and that nobody asked for. */
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#ports;
+    while (!signal.aborted) {
+      await clock.sleep(SWEEP_MS, signal);
+      for (const terraform of this.#terraforms.objects()) {
+        const dueMs = timeOf(terraform.status?.nextDueAt);
+        const late = dueMs !== undefined && dueMs + LATE_MS < clock.now();
+        if (late) this.#ask(keyText(keyOf(terraform)));
+      }
+    }
+  }
+
+  #terraformChanged(after: Terraform, before: Terraform | undefined): void {
+    const key = keyText(keyOf(after));
+    if (before?.metadata.generation !== after.metadata.generation) this.#references.put(after);
+    const priority = wantsPass(after, before);
+    if (priority !== undefined) this.#ask(key, priority);
+    if (wakesDependants(after, before)) this.#askUsers("Terraform", key);
+  }
+
+  #terraformRemoved(object: Terraform): void {
+    const key = keyText(keyOf(object));
+    this.#references.remove(key);
+    this.#ask(key);
+    this.#askUsers("Terraform", key);
+    // One of them may have waited for this object to go before it goes itself.
+    for (const dependency of dependsOn(object)) this.#ask(dependency, "urgent");
+  }
+
+  #askUsers(kind: KindName, key: string): void {
+    for (const user of this.#references.usersOf(kind, key)) this.#ask(user);
+  }
+
+  #sources<K extends Source["kind"]>(kind: K) {
+    const ask = (object: Source) => this.#askUsers(kind, keyText(keyOf(object)));
+    const listener = {
+      changed: (after: Source, before: Source | undefined) => {
+        if (sourceChanged(after, before)) ask(after);
+      },
+      removed: ask,
+    };
+    return new Informer<Source["kind"]>(kind, this.#ports, listener);
+  }
+
+  #inputs(kind: "Secret" | "ConfigMap") {
+    const ask = (object: Secret | ConfigMap) => this.#askUsers(kind, keyText(keyOf(object)));
+    const removed = (object: Secret | ConfigMap) => {
+      ask(object);
+      for (const owner of object.metadata.ownerReferences ?? []) {
+        // An outputs Secret that somebody removed is written again.
+        const { namespace } = keyOf(object);
+        if (owner.kind === "Terraform") this.#ask(keyText({ namespace, name: owner.name }));
+      }
+    };
+    // Values are read when a pass needs them, and not kept.
+    const keep = ({ metadata }: Secret | ConfigMap) =>
+      ({ apiVersion: "v1", kind, metadata }) as const;
+    const listener = { changed: ask, removed, keep };
+    return new Informer<"Secret" | "ConfigMap">(kind, this.#ports, listener);
+  }
+}

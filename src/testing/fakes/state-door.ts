@@ -1,0 +1,45 @@
+import type { LockFact, RescuedState } from "../../domain/facts.ts";
+import type { StateAccess, StateDoor, StateId } from "../../ports/state.ts";
+
+/** A door whose states nobody reads: it notes what the engine asks of it, and answers as told. */
+export class FakeStateDoor implements StateDoor {
+  /** Ids of revoked runs. */
+  readonly revoked = new Set<string>();
+  readonly released: string[] = [];
+  readonly locks = new Map<string, LockFact>();
+  readonly kept = new Map<string, RescuedState[]>();
+  /** What becomes of a state that a run left behind. */
+  becomes: "current" | "aside" = "aside";
+
+  async access(state: StateId, runId: string): Promise<StateAccess> {
+    const env = { TF_HTTP_USERNAME: runId, TF_HTTP_PASSWORD: `password-of-${runId}` };
+    return { backend: `terraform {\n  backend "http" {} # ${idOf(state)}\n}\n`, env };
+  }
+  async revoke(runId: string): Promise<void> {
+    this.revoked.add(runId);
+  }
+  async lock(state: StateId): Promise<LockFact | undefined> {
+    return this.locks.get(idOf(state));
+  }
+  async release(state: StateId, lockId: string): Promise<boolean> {
+    if (this.locks.get(idOf(state))?.id !== lockId) return false;
+    this.released.push(lockId);
+    return this.locks.delete(idOf(state));
+  }
+  async rescued(state: StateId): Promise<RescuedState[]> {
+    return [...(this.kept.get(idOf(state)) ?? [])];
+  }
+  async rescue(state: StateId, runId: string) {
+    const kept = this.kept.get(idOf(state)) ?? [];
+    const id = `rescued-${runId}`;
+    if (this.becomes === "aside" && kept.every((each) => each.id !== id)) {
+      kept.push({ id, runId, serial: 1, at: "2026-01-01T00:00:00Z" });
+    }
+    this.kept.set(idOf(state), kept);
+    return { id, became: this.becomes };
+  }
+}
+
+function idOf(state: StateId): string {
+  return `${state.namespace}/${state.name}/${state.workspace}`;
+}

@@ -1,0 +1,245 @@
+import { createHash } from "node:crypto";
+import { StoreFaults } from "../../adapters/memory/faults.ts";
+import { memoryObjectStore } from "../../adapters/memory/object-store.ts";
+import type { GitRepository } from "../../api/core.ts";
+import { type AnyObject, type KindName, keyOf, type ObjectOf } from "../../api/kinds.ts";
+import type { Terraform } from "../../api/terraform.ts";
+import { decide } from "../../domain/decide.ts";
+import { createEngine, type Engine } from "../../engine/engine.ts";
+import type { EngineOptions, EnginePorts } from "../../engine/ports.ts";
+import { ArtifactError, type ArtifactStore } from "../../ports/artifacts.ts";
+import type { Log, LogFields } from "../../ports/log.ts";
+import type { ObjectStore } from "../../ports/object-store.ts";
+import type { StartOrder } from "../../ports/runner.ts";
+import { seededRandom, VirtualClock } from "../fakes/clock.ts";
+import type { RunScript } from "../fakes/fake-run.ts";
+import { FakeLeadership } from "../fakes/leadership.ts";
+import { Life, mortal } from "../fakes/mortal.ts";
+import { MemoryRunLogs } from "../fakes/run-logs.ts";
+import { FakeRunnerPlatform } from "../fakes/runner-platform.ts";
+import { FakeStateDoor } from "../fakes/state-door.ts";
+
+export interface WorldOptions {
+  readonly seed?: number;
+  readonly engine?: Partial<EngineOptions>;
+  /** How runs are to go. */
+  readonly script?: (order: StartOrder) => RunScript;
+}
+
+/** One engine that was started: it lives until it is killed or stopped. */
+export interface LivingEngine {
+  readonly engine: Engine;
+  readonly life: Life;
+}
+
+/**
+ * Everything around an engine, in memory and under one clock that stands still: what it stores
+ * outlives it, so that an engine can be killed at any call and another started.
+ */
+export class World {
+  readonly clock = new VirtualClock();
+  readonly faults = new StoreFaults();
+  readonly store: ObjectStore;
+  readonly platform: FakeRunnerPlatform;
+  readonly door = new FakeStateDoor();
+  readonly logs = new MemoryRunLogs();
+  readonly leadership = new FakeLeadership();
+  /** Lines of the engines' log that tell of a bug. */
+  readonly bugs: string[] = [];
+  readonly lines: string[] = [];
+  readonly #options: WorldOptions;
+  readonly #random;
+  readonly #artifacts = new Map<string, Uint8Array>();
+
+  constructor(options: WorldOptions = {}) {
+    this.#options = options;
+    this.#random = seededRandom(options.seed ?? 1);
+    const { clock, faults } = this;
+    this.store = memoryObjectStore({ clock, random: this.#random, faults });
+    this.platform = new FakeRunnerPlatform({
+      clock,
+      ...(options.script === undefined ? {} : { script: options.script }),
+    });
+  }
+
+  /** Starts an engine on what there is. */
+  async start(options: { life?: Life } = {}): Promise<LivingEngine> {
+    const life = options.life ?? new Life();
+    const engine = createEngine(this.#portsFor(life), this.#options.engine ?? {});
+    // An engine that is killed while it starts never says that it has.
+    engine.start(new AbortController().signal).catch((error: unknown) => {
+      this.bugs.push(`start: ${String(error)}`);
+    });
+    await this.clock.advance(0);
+    return { engine, life };
+  }
+
+  /** Stores an object, or its spec and metadata if it is there already. */
+  async apply<T extends AnyObject>(object: T): Promise<ObjectOf<T["kind"]>> {
+    const call = this.call();
+    const stored = await this.store.get({ kind: object.kind, ...keyOf(object) }, call);
+    if (stored === undefined) return await this.store.create(object, call);
+    const metadata = { ...stored.metadata, ...object.metadata };
+    const { uid = "", resourceVersion = "" } = stored.metadata;
+    const next = { ...object, metadata: { ...metadata, uid, resourceVersion } };
+    return await this.store.update(next as T, "main", call);
+  }
+
+  async get<K extends KindName>(kind: K, name: string): Promise<ObjectOf<K> | undefined> {
+    return await this.store.get({ kind, namespace: "default", name }, this.call());
+  }
+
+  /** The object, which must exist. */
+  async terraform(name = "app"): Promise<Terraform> {
+    const found = await this.get("Terraform", name);
+    if (found === undefined) throw new Error(`There is no Terraform ${name}`);
+    return found;
+  }
+
+  /** A person changes the object. */
+  async edit(name: string, change: (terraform: Terraform) => void): Promise<void> {
+    const terraform = structuredClone(await this.terraform(name));
+    change(terraform);
+    await this.store.update(terraform, "main", this.call());
+  }
+
+  async remove(kind: KindName, name: string): Promise<void> {
+    await this.store.delete({ kind, namespace: "default", name }, {}, this.call());
+  }
+
+  /** A source with an artifact, as if source-controller had made it. */
+  async source(name = "code", content = "v1"): Promise<void> {
+    const bytes = new TextEncoder().encode(content);
+    const hex = createHash("sha256").update(bytes).digest("hex");
+    this.#artifacts.set(`sha256:${hex}`, bytes);
+    const stored = await this.apply<GitRepository>({
+      apiVersion: "source.toolkit.fluxcd.io/v1",
+      kind: "GitRepository",
+      metadata: { name, namespace: "default" },
+      spec: { url: "file:///repository", interval: "1m" },
+    });
+    const artifact = {
+      url: `file:///${hex}`,
+      revision: `main@sha1:${hex.slice(0, 40)}`,
+      digest: `sha256:${hex}`,
+      size: bytes.length,
+    };
+    const status = { observedGeneration: 1, artifact };
+    await this.store.update({ ...stored, status }, "status", this.call());
+  }
+
+  /** Lets time pass until something holds; fails with what it waited for if it does not in time. */
+  async until(what: string, holds: () => Promise<boolean> | boolean, limitMs = 120_000) {
+    const endMs = this.clock.monotonic() + limitMs;
+    while (!(await holds())) {
+      if (this.clock.monotonic() >= endMs) {
+        const text = await this.#describe();
+        throw new Error(`Waited ${limitMs} ms in vain until ${what}\n${text}`);
+      }
+      await this.clock.advance(50);
+    }
+  }
+
+  /** Lets time pass until the object is Ready as its spec stands. */
+  async untilReady(name = "app", limitMs = 120_000): Promise<Terraform> {
+    await this.until(`${name} is ready`, async () => isReady(await this.terraform(name)), limitMs);
+    return await this.terraform(name);
+  }
+
+  /** Lets time pass until the object's run is in this stage; answers with its id. */
+  async untilStage(stage: string, name = "app"): Promise<string> {
+    let runId = "";
+    await this.until(`${name} is in ${stage}`, async () => {
+      const { run } = (await this.terraform(name)).status ?? {};
+      runId = run?.id ?? "";
+      return run?.stage === stage;
+    });
+    return runId;
+  }
+
+  /** How often each resource of each object was created or deleted. */
+  effects(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const { object, resource, action } of this.platform.world.effects) {
+      const effect = `${action} ${object} ${resource}`;
+      counts[effect] = (counts[effect] ?? 0) + 1;
+    }
+    return counts;
+  }
+
+  call() {
+    return { signal: new AbortController().signal };
+  }
+
+  #portsFor(life: Life): EnginePorts {
+    const { clock } = this;
+    const mortalClock = {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      lagMs: () => clock.lagMs(),
+      deadline: (what: string, ms: number, parent?: AbortSignal) =>
+        clock.deadline(what, ms, parent),
+      async sleep(ms: number, signal: AbortSignal): Promise<void> {
+        await clock.sleep(ms, signal);
+        if (life.dead) await new Promise(() => {});
+      },
+    };
+    return {
+      store: mortal("store", this.store, life),
+      platform: mortal("platform", this.platform, life),
+      artifacts: mortal("artifacts", this.#artifactStore(), life),
+      git: undefined,
+      door: mortal("door", this.door, life),
+      logs: mortal("logs", this.logs, life),
+      leadership: this.leadership,
+      clock: mortalClock,
+      random: this.#random,
+      log: this.#log(),
+      decide,
+    };
+  }
+
+  #artifactStore(): ArtifactStore {
+    const artifacts = this.#artifacts;
+    return {
+      async open({ digest }) {
+        const bytes = artifacts.get(digest);
+        if (bytes === undefined) throw new ArtifactError(`No artifact ${digest} is kept`, false);
+        return {
+          digest: digest.slice("sha256:".length),
+          sizeBytes: bytes.length,
+          async *chunks() {
+            yield bytes;
+          },
+        };
+      },
+    };
+  }
+
+  #log(): Log {
+    const write = (level: string) => (message: string, fields?: LogFields) => {
+      const line = `${this.clock.monotonic()} ${level} ${message} ${JSON.stringify(fields ?? {})}`;
+      this.lines.push(line);
+      if (level === "error") this.bugs.push(line);
+    };
+    return {
+      info: write("info"),
+      warn: write("warn"),
+      error: write("error"),
+      debug: write("debug"),
+    };
+  }
+
+  async #describe(): Promise<string> {
+    const { items } = await this.store.list("Terraform", {}, this.call());
+    const statuses = items.map((each) => JSON.stringify({ [each.metadata.name]: each.status }));
+    return [...statuses, ...this.lines.slice(-30)].join("\n");
+  }
+}
+
+export function isReady(terraform: Terraform): boolean {
+  const { metadata, status } = terraform;
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  const current = status?.observedGeneration === metadata.generation;
+  return current && ready?.status === "True" && status?.run === undefined;
+}
