@@ -73,8 +73,8 @@ export const rooms: Readonly<Record<string, Room>> = {
     builtins: ["node:util"],
   },
   protocol: {
-    purpose: "The contract between engine and runner: generated messages, gRPC glue, run folder.",
-    rooms: ["api"],
+    purpose: "The contract between engine and runner: messages, gRPC glue, client, run folder.",
+    rooms: ["api", "domain", "ports"],
     packages: ["@bufbuild/protobuf", "@grpc/grpc-js"],
     builtins: ANY,
   },
@@ -93,7 +93,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   runner: {
     purpose: "The program that runs OpenTofu beside the engine; knows neither it nor Kubernetes.",
     rooms: ["api", "protocol", "processes"],
-    packages: ["tar"],
+    packages: ["tar", "@grpc/grpc-js"],
     builtins: ANY,
   },
   evidence: {

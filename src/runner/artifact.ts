@@ -1,0 +1,153 @@
+import { createReadStream } from "node:fs";
+import { lstat, mkdir, readdir, readlink, realpath, rm, stat } from "node:fs/promises";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { extract, list, type ReadEntry } from "tar";
+import { StageFailure } from "./failure.ts";
+
+export interface ArtifactLimits {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+export const artifactLimits: ArtifactLimits = { entries: 100_000, bytes: 2 ** 31 };
+
+const KINDS = new Set(["File", "OldFile", "ContiguousFile", "Directory", "SymbolicLink", "Link"]);
+
+/**
+ * Extracts an artifact. It is looked through first and refused as a whole if an entry would land
+ * outside of the folder, points outside of it, is a device, or if it is too large; nothing is
+ * dropped silently, because code with a part missing plans the removal of that part.
+ */
+export async function extractArtifact(
+  archive: string,
+  folder: string,
+  limits: ArtifactLimits = artifactLimits,
+): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  let offence: string | undefined;
+  try {
+    offence = await firstOffence(archive, limits);
+    if (offence === undefined) await extract({ file: archive, cwd: folder, strict: true });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new StageFailure("artifact", `The artifact cannot be unpacked: ${why}`);
+  }
+  offence ??= await linkOffence(folder);
+  if (offence === undefined) return;
+  await rm(folder, { recursive: true, force: true });
+  throw new StageFailure("artifact", `The artifact is refused: ${offence}`);
+}
+
+/** Stops reading at the first offence, so that a bomb goes off in no memory and on no disk. */
+async function firstOffence(archive: string, limits: ArtifactLimits): Promise<string | undefined> {
+  let entries = 0;
+  let bytes = 0;
+  let offence: string | undefined;
+  const parser = list({
+    strict: true,
+    onReadEntry(entry) {
+      entries += 1;
+      bytes += entry.size;
+      offence ??= offenceOf(entry);
+      if (entries > limits.entries) offence ??= `It has more than ${limits.entries} entries`;
+      if (bytes > limits.bytes) offence ??= `It unpacks to more than ${limits.bytes} bytes`;
+    },
+  });
+  const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
+  ended.catch(() => undefined);
+  parser.on("end", resolve);
+  parser.on("error", reject);
+  for await (const chunk of createReadStream(archive)) {
+    parser.write(chunk);
+    if (offence !== undefined) return offence;
+  }
+  parser.end();
+  await ended;
+  return offence;
+}
+
+function offenceOf(entry: ReadEntry): string | undefined {
+  const name = JSON.stringify(entry.path);
+  if (!KINDS.has(entry.type)) return `${name} is neither file, folder nor link (${entry.type})`;
+  if (!isInside(entry.path)) return `${name} would land outside of it`;
+  const target = entry.linkpath ?? "";
+  if (entry.type === "Link" && !isInside(target)) return `${name} is a link out of it`;
+  if (entry.type === "SymbolicLink" && !isInside(join(dirname(entry.path), target), target)) {
+    return `${name} is a link out of it`;
+  }
+  return undefined;
+}
+
+function isInside(path: string, target = path): boolean {
+  const root = resolve("/artifact");
+  const found = resolve(root, path);
+  return (
+    !target.startsWith("/") &&
+    !path.includes("\0") &&
+    (found === root || found.startsWith(root + sep))
+  );
+}
+
+/** Links through links may lead where no single one does: seen only once they are there. */
+async function linkOffence(folder: string): Promise<string | undefined> {
+  const root = await realpath(folder);
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const target = await realpath(path).catch(async () => {
+      // It leads nowhere; then the folder it would be in counts.
+      const there = resolve(await realpath(dirname(path)), await readlink(path));
+      return join(await realpath(dirname(there)).catch(() => dirname(there)), "nowhere");
+    });
+    if (target !== root && !target.startsWith(root + sep)) {
+      return `${JSON.stringify(relative(folder, path))} is a link out of it`;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The folder below `root` that a path of the spec names. Fails if it does not exist or lies outside
+ * of the artifact; `field` is named in the message.
+ */
+export async function folderInArtifact(root: string, path: string, field: string): Promise<string> {
+  const found = await inArtifact(root, path, field);
+  if (!(await stat(found)).isDirectory()) {
+    throw new StageFailure(
+      "artifact",
+      `${field} "${path}" is a file in the artifact, not a folder`,
+    );
+  }
+  return found;
+}
+
+/** The file below `root` that a path of the spec names; fails like `folderInArtifact`. */
+export async function fileInArtifact(root: string, path: string, field: string): Promise<string> {
+  const found = await inArtifact(root, path, field);
+  if (!(await stat(found)).isFile()) {
+    throw new StageFailure(
+      "artifact",
+      `${field} "${path}" is a folder in the artifact, not a file`,
+    );
+  }
+  return found;
+}
+
+async function inArtifact(root: string, path: string, field: string): Promise<string> {
+  const top = await realpath(root);
+  // As Flux does it: whatever the path says, it is taken as if the root were the file system's.
+  const wanted = join(top, join("/", path));
+  const found = await realpath(wanted).catch(() => undefined);
+  if (found === undefined || (await lstat(found).catch(() => undefined)) === undefined) {
+    const mend = "see that the path is in the source at this revision and not left out of it";
+    throw new StageFailure(
+      "artifact",
+      `${field} "${path}" does not exist in the artifact; ${mend}`,
+    );
+  }
+  if (found !== top && !found.startsWith(top + sep)) {
+    throw new StageFailure("artifact", `${field} "${path}" leads out of the artifact`);
+  }
+  return found;
+}

@@ -1,0 +1,296 @@
+import { copyFile, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Stage } from "../api/terraform.ts";
+import { moveDurably, writeDurably } from "../protocol/durable.ts";
+import type { RunOutcome } from "../protocol/messages.ts";
+import {
+  applyArguments,
+  backendConfigText,
+  initArguments,
+  outputArguments,
+  planArguments,
+  showArguments,
+  workspaceArguments,
+} from "./arguments.ts";
+import { extractArtifact, fileInArtifact, folderInArtifact } from "./artifact.ts";
+import {
+  failureOf,
+  type RunContext,
+  runTofu,
+  type TofuCommand,
+  type TofuResult,
+} from "./command.ts";
+import { findTofu, tofuEnvironment } from "./environment.ts";
+import { StageFailure, StageStopped } from "./failure.ts";
+import { digestOf, notInState, outputFactsOf, summaryOf } from "./results.ts";
+import { findWorkspaceRead } from "./workspace-reads.ts";
+
+type Planned = Extract<RunOutcome, { kind: "planned" }>;
+type Outputs = Planned["outputs"];
+
+/** Largest JSON result that is read: what does not fit into a string cannot be parsed. */
+const RESULT_BYTES = 256 << 20;
+/** To ask the backend what it has, after OpenTofu was killed. */
+const STATE_PULL_MS = 20_000;
+
+/**
+ * Carries the order out, stage by stage. Fails with StageFailure, StageStopped or StageAbandoned;
+ * `environment` is the runner's own.
+ */
+export async function carryOut(
+  context: RunContext,
+  environment: Readonly<Record<string, string>>,
+): Promise<RunOutcome> {
+  return await new Operation(context, environment).run();
+}
+
+class Operation {
+  readonly #context: RunContext;
+  readonly #environment: Readonly<Record<string, string>>;
+  /** Folder of the root module, once it is there. */
+  #cwd = "";
+  #env: Record<string, string> = {};
+  #program = "";
+
+  constructor(context: RunContext, environment: Readonly<Record<string, string>>) {
+    this.#context = context;
+    this.#environment = environment;
+  }
+
+  async run(): Promise<RunOutcome> {
+    const { order } = this.#context;
+    await this.#stage("artifact");
+    await this.#artifact();
+    await this.#stage("init");
+    await this.#init();
+    await this.#stage("workspace");
+    await this.#workspace();
+    if (order.operation === "apply") {
+      await this.#stage("apply");
+      await this.#apply();
+      return { kind: "applied", outputs: await this.#outputsAfterApply() };
+    }
+    await this.#stage("plan");
+    const changes = await this.#plan();
+    await this.#stage("show");
+    const planned = await this.#show(changes);
+    return changes ? planned : { ...planned, outputs: await this.#outputs() };
+  }
+
+  /** Notes the beginning of a stage, unless the run was asked to stop. */
+  async #stage(stage: Stage): Promise<void> {
+    const { journal, log, stopping } = this.#context;
+    if (stopping.request !== undefined) {
+      throw new StageStopped(stage, `Stopped before ${stage}`);
+    }
+    await journal.append({ type: "stage", stage, at: new Date().toISOString() });
+    log.write(`nigari: ${stage}`);
+  }
+
+  async #artifact(): Promise<void> {
+    const { folder, order } = this.#context;
+    await extractArtifact(join(folder.inputs, "artifact.tar.gz"), folder.work);
+    this.#cwd = await folderInArtifact(folder.work, order.path, "spec.path");
+    // What a run of another time or place left in the source must not be taken for this one's.
+    for (const left of [
+      "errored.tfstate",
+      ".terraform/terraform.tfstate",
+      ".terraform/environment",
+    ]) {
+      await rm(join(this.#cwd, left), { force: true });
+    }
+  }
+
+  async #init(): Promise<void> {
+    const { folder, order } = this.#context;
+    this.#env = tofuEnvironment(this.#environment, order.env);
+    this.#program = findTofu(this.#env);
+    const variables = checkedVariables(order.variables);
+    await writeFile(join(this.#cwd, "generated.auto.tfvars.json"), variables, { mode: 0o600 });
+    if (order.backend !== undefined) {
+      await writeFile(join(this.#cwd, "backend_override.tf"), order.backend, { mode: 0o600 });
+    }
+    let config: string | undefined;
+    if (Object.keys(order.backendConfig).length > 0) {
+      config = join(folder.root, "backend.tfbackend");
+      await writeFile(config, backendConfigText(order.backendConfig), { mode: 0o600 });
+    }
+    const args = initArguments(order, config);
+    const result = await this.#tofu({ stage: "init", args, output: "text" });
+    if (result.end.exitCode !== 0) throw failureOf("init", result);
+  }
+
+  async #workspace(): Promise<void> {
+    const { order } = this.#context;
+    if (order.workspace === "default") return;
+    if (order.workspaceByAddress) {
+      const read = await findWorkspaceRead(this.#cwd);
+      if (read === undefined) return;
+      throw new StageFailure(
+        "workspace",
+        `${read.file}:${read.line} reads ${read.expression}, which would be "default" although` +
+          ` spec.workspace is "${order.workspace}": the backend of this object keeps a state for` +
+          " each workspace without telling OpenTofu. Pass the name as a variable in spec.vars, or" +
+          " set spec.backendConfig.customConfiguration to a backend that has workspaces",
+      );
+    }
+    const args = workspaceArguments(order);
+    const result = await this.#tofu({ stage: "workspace", args, output: "text" });
+    if (result.end.exitCode !== 0) throw failureOf("workspace", result);
+  }
+
+  /** True if the plan found changes. */
+  async #plan(): Promise<boolean> {
+    const { folder, order } = this.#context;
+    const varFiles: string[] = [];
+    for (const file of order.varFiles) {
+      varFiles.push(await fileInArtifact(folder.work, file, "spec.tfVarsFiles"));
+    }
+    const args = planArguments(order, { plan: join(folder.files, "plan.bin"), varFiles });
+    const result = await this.#tofu({ stage: "plan", args, output: "ui" });
+    const { exitCode, by } = result.end;
+    if (by === "stop" || (exitCode !== 0 && exitCode !== 2)) throw failureOf("plan", result);
+    return exitCode === 2;
+  }
+
+  async #show(changes: boolean): Promise<Planned> {
+    const { folder, mask, order } = this.#context;
+    const plan = join(folder.files, "plan.bin");
+    const shown = await this.#result("show", "show", showArguments(plan, "json"));
+    const summary = summaryOf(await this.#json("show", shown));
+    if (order.readablePlan === "json") await rename(shown, join(folder.files, "plan.json"));
+    await rm(shown, { force: true });
+    if (order.readablePlan === "human") {
+      const text = await this.#result("show", "show-text", showArguments(plan, "human"));
+      const masked = mask.apply(await readFile(text, "utf8"));
+      await writeDurably(join(folder.files, "plan.txt"), masked);
+      await rm(text, { force: true });
+    }
+    return {
+      kind: "planned",
+      changes,
+      summary,
+      planDigest: await digestOf(plan),
+      nothingToDestroy: order.destroy && !changes,
+      outputs: undefined,
+    };
+  }
+
+  async #apply(): Promise<void> {
+    const { folder, order } = this.#context;
+    const args = applyArguments(order, join(folder.inputs, "plan.bin"));
+    const result = await this.#tofu({ stage: "apply", args, output: "ui" });
+    // Before anything else: the only copy of what was done may lie in a file that nobody expects.
+    const stateRescued = await this.#rescueState();
+    if (result.end.exitCode === 0 && !stateRescued) return;
+    const unrecorded = result.end.abandoned ? [] : await this.#unrecorded(result);
+    throw failureOf("apply", result, { stateRescued, unrecorded });
+  }
+
+  /** OpenTofu leaves its state in errored.tfstate if the backend does not take it. */
+  async #rescueState(): Promise<boolean> {
+    const { folder, log } = this.#context;
+    const left = join(this.#cwd, "errored.tfstate");
+    if ((await stat(left).catch(() => undefined)) === undefined) return false;
+    const kept = join(folder.files, "errored.tfstate");
+    await copyFile(left, `${kept}.tmp`);
+    await synced(`${kept}.tmp`);
+    await moveDurably(`${kept}.tmp`, kept);
+    log.write("nigari: OpenTofu could not write its state; the copy that it left is kept");
+    return true;
+  }
+
+  /**
+   * What may exist although the state does not say so: whatever was in flight and, since OpenTofu
+   * hands its state on at most every 20 s, also what it had created if it did not come to its end.
+   */
+  async #unrecorded({ end, ledger }: TofuResult): Promise<string[]> {
+    const inFlight = ledger.inFlight();
+    const cameToItsEnd = end.exitCode === 0 || end.exitCode === 1;
+    if (cameToItsEnd || ledger.created().size === 0) return inFlight;
+    let state: unknown;
+    try {
+      const file = await this.#result("apply", "state", ["state", "pull"], STATE_PULL_MS);
+      state = await this.#json("apply", file);
+      await rm(file, { force: true });
+    } catch {
+      // Then nothing of it counts as recorded.
+    }
+    return [...new Set([...inFlight, ...notInState(ledger.created(), state)])].sort();
+  }
+
+  /** It is applied, whoever wants us to stop now: outputs can be read by a later plan. */
+  async #outputsAfterApply(): Promise<Outputs> {
+    try {
+      return await this.#outputs();
+    } catch (error) {
+      if (error instanceof StageStopped) return undefined;
+      throw error;
+    }
+  }
+
+  async #outputs(): Promise<Outputs> {
+    const { folder, order } = this.#context;
+    if (!order.outputs) return undefined;
+    await this.#stage("outputs");
+    const file = await this.#result("outputs", "outputs", outputArguments);
+    const facts = outputFactsOf(await this.#json("outputs", file));
+    await writeDurably(join(folder.files, "outputs.json"), await readFile(file));
+    await rm(file, { force: true });
+    return facts;
+  }
+
+  /** Runs a command whose stdout is a result; the file that holds it. */
+  async #result(
+    stage: Stage,
+    name: string,
+    args: readonly string[],
+    urgentMs?: number,
+  ): Promise<string> {
+    const result = await this.#tofu({ stage, name, args, output: "data", urgentMs });
+    if (result.end.exitCode !== 0) throw failureOf(stage, result);
+    return join(this.#context.folder.steps, `${name}.out`);
+  }
+
+  async #json(stage: Stage, path: string): Promise<unknown> {
+    const { size } = await stat(path);
+    if (size > RESULT_BYTES) {
+      throw new StageFailure(stage, `OpenTofu's result of ${size} bytes is too large to be read`);
+    }
+    try {
+      return JSON.parse(await readFile(path, "utf8"));
+    } catch {
+      // The parser's own words would quote the result.
+      throw new StageFailure(stage, "OpenTofu's result is not the JSON that it should be");
+    }
+  }
+
+  async #tofu(command: Omit<TofuCommand, "program" | "cwd" | "env">): Promise<TofuResult> {
+    const where = { program: this.#program, cwd: this.#cwd, env: this.#env };
+    return await runTofu(this.#context, { ...command, ...where });
+  }
+}
+
+function checkedVariables(text: string): string {
+  if (text === "") return "{}";
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  // The text itself, for its numbers may have more digits than ours.
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
+  throw new StageFailure("init", "The variables are not a JSON object", {
+    reason: "VarsGenerationFailed",
+  });
+}
+
+async function synced(path: string): Promise<void> {
+  const file = await open(path, "r");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import type { RunOutcome } from "../protocol/messages.ts";
+
+// What OpenTofu's JSON results say. All of it is data from a file; nothing here runs anything.
+
+type PlanSummary = Extract<RunOutcome, { kind: "planned" }>["summary"];
+type OutputFacts = NonNullable<Extract<RunOutcome, { kind: "applied" }>["outputs"]>;
+
+/** Counts as OpenTofu does: a replacement is one added and one destroyed. */
+export function summaryOf(planJson: unknown): PlanSummary {
+  const summary = { add: 0, change: 0, destroy: 0, import: 0 };
+  for (const each of listOf(recordOf(planJson).resource_changes)) {
+    const change = recordOf(recordOf(each).change);
+    const actions = listOf(change.actions);
+    if (change.importing !== undefined && change.importing !== null) summary.import += 1;
+    if (actions.includes("create")) summary.add += 1;
+    if (actions.includes("update")) summary.change += 1;
+    if (actions.includes("delete")) summary.destroy += 1;
+  }
+  return summary;
+}
+
+/** Names from `output -json`, sorted. */
+export function outputFactsOf(outputJson: unknown): OutputFacts {
+  return Object.entries(recordOf(outputJson))
+    .map(([name, output]) => ({ name, sensitive: recordOf(output).sensitive === true }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Every attribute value of each managed resource in a state, by the resource's address. */
+export function attributesInState(stateJson: unknown): Map<string, Record<string, unknown>> {
+  const found = new Map<string, Record<string, unknown>>();
+  for (const each of listOf(recordOf(stateJson).resources)) {
+    const { mode, module, type, name, instances } = recordOf(each);
+    if (mode !== "managed") continue;
+    const prefix = typeof module === "string" ? `${module}.` : "";
+    for (const one of listOf(instances)) {
+      const { index_key: index, attributes } = recordOf(one);
+      const suffix = index === undefined ? "" : `[${JSON.stringify(index)}]`;
+      found.set(`${prefix}${type}.${name}${suffix}`, recordOf(attributes));
+    }
+  }
+  return found;
+}
+
+/**
+ * Which of the created resources the state does not know: the address is absent, or stands for an
+ * older thing of that name.
+ */
+export function notInState(
+  created: ReadonlyMap<string, { readonly key: string; readonly value: string } | undefined>,
+  stateJson: unknown,
+): string[] {
+  const recorded = attributesInState(stateJson);
+  return [...created].flatMap(([address, identity]) => {
+    const attributes = recorded.get(address);
+    const known =
+      attributes !== undefined &&
+      (identity === undefined || String(attributes[identity.key]) === identity.value);
+    return known ? [] : [address];
+  });
+}
+
+/** sha256, hex. */
+export async function digestOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path)) hash.update(chunk);
+  return hash.digest("hex");
+}
+
+function recordOf(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
