@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import { memoryObjectStore } from "../adapters/memory/object-store.ts";
+import { noLog } from "../ports/log.ts";
+import { StoreError } from "../ports/object-store.ts";
+import { seededRandom, VirtualClock } from "../testing/fakes/clock.ts";
+import { MemoryStates } from "../testing/fakes/memory-states.ts";
+import { createRoutes, type ServedEngine } from "./routes.ts";
+import type { WireError } from "./wire.ts";
+
+function serve(more: Partial<ServedEngine> = {}) {
+  const clock = new VirtualClock("2026-01-01T00:00:00Z");
+  const store = memoryObjectStore({ clock, random: seededRandom(1) });
+  const info = {
+    pid: 7,
+    version: "1.2.3",
+    since: "2026-01-01T00:00:00Z",
+    command: "nigari up",
+    dataDir: "/data",
+    epoch: 3,
+    runs: [],
+  };
+  const engine: ServedEngine = {
+    store,
+    logs: {
+      append: async () => {},
+      read: async () => [],
+      async *follow() {},
+    },
+    states: new MemoryStates(clock),
+    live: { describe: () => undefined },
+    manifests: { apply: async () => ({ results: [], diagnostics: [], vanished: [] }) },
+    info: () => info,
+    clock,
+    log: noLog,
+    ...more,
+  };
+  return createRoutes(engine, new AbortController().signal);
+}
+const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "default" } };
+const post = (body: unknown) => ({ method: "POST", body: JSON.stringify(body) });
+
+async function messageOf(answer: Response): Promise<string> {
+  return ((await answer.json()) as WireError).error.message;
+}
+
+test("every answer names the engine's version, refusals too", async () => {
+  for (const path of ["/v1/info", "/v1/objects/Nonsense", "/elsewhere"]) {
+    const answer = await serve().request(path);
+    expect(answer.headers.get("nigari-version"), path).toBe("1.2.3");
+  }
+});
+
+const refusals: Record<string, { path: string; init?: RequestInit; status: number; says: string }> =
+  {
+    "a path of another version": {
+      path: "/v2/info",
+      status: 400,
+      says: "Path /v2/info is not known",
+    },
+    "a kind that is none": {
+      path: "/v1/objects/Pod",
+      status: 400,
+      says: 'Kind "Pod" is not known',
+    },
+    "an object that is not there": {
+      path: "/v1/objects/ConfigMap/default/none",
+      status: 404,
+      says: "ConfigMap/default/none: not found",
+    },
+    "a body that is no JSON": {
+      path: "/v1/objects/ConfigMap",
+      init: { method: "POST", body: "{" },
+      status: 400,
+      says: "Body is not JSON",
+    },
+    "a body of another kind": {
+      path: "/v1/objects/Secret",
+      init: post(map),
+      status: 400,
+      says: "Body is no Secret",
+    },
+    "an object the store refuses": {
+      path: "/v1/objects/ConfigMap",
+      init: post({ ...map, metadata: { name: "A" } }),
+      status: 422,
+      says: "metadata.name",
+    },
+    "a body beyond the limit": {
+      path: "/v1/objects/ConfigMap",
+      init: post({ ...map, data: { a: "x".repeat(17 * 1024 * 1024) } }),
+      status: 400,
+      says: "Body is larger than",
+    },
+    "manifests without files": {
+      path: "/v1/manifests",
+      init: post({}),
+      status: 400,
+      says: "Body has no files",
+    },
+    "a tail that is no number": {
+      path: "/v1/logs/default/a?tail=x",
+      status: 400,
+      says: "tail is no number",
+    },
+  };
+describe("refuses", () => {
+  test.each(Object.entries(refusals))("%s", async (_, { path, init, status, says }) => {
+    const answer = await serve().request(path, init);
+    expect(answer.status).toBe(status);
+    expect(await messageOf(answer)).toContain(says);
+  });
+
+  test("states where there are none", async () => {
+    const answer = await serve({ states: undefined }).request("/v1/states");
+    expect(await messageOf(answer)).toBe("This engine keeps no states of its own");
+  });
+
+  test("a failure that nobody foresaw, without telling its text", async () => {
+    const logged: string[] = [];
+    const log = {
+      ...noLog,
+      error: (_: string, fields = {}) => logged.push(JSON.stringify(fields)),
+    };
+    const info = () => ({ version: "1" }) as ReturnType<ServedEngine["info"]>;
+    const live = {
+      describe() {
+        throw new TypeError("password is hunter2");
+      },
+    };
+    const answer = await serve({ live, log, info }).request("/v1/live/default/a");
+    expect(answer.status).toBe(500);
+    expect(await answer.text()).not.toContain("hunter2");
+    expect(logged.join()).toContain("hunter2");
+  });
+});
+
+test("a watch that cannot begin says so in its stream", async () => {
+  const store = {
+    // biome-ignore lint/correctness/useYield: it fails before it has anything to yield
+    async *watch() {
+      throw new StoreError("Expired", "Version 1 is no longer kept; list again");
+    },
+  } as unknown as ServedEngine["store"];
+  const answer = await serve({ store }).request("/v1/watch/ConfigMap?resourceVersion=1");
+  expect(answer.headers.get("content-type")).toContain("text/event-stream");
+  const text = await answer.text();
+  expect(text).toContain("event: error");
+  expect(text).toContain('"code":"Expired"');
+});

@@ -1,0 +1,327 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { connectEngine, type EngineClient } from "../../src/adapters/engine-client/client.ts";
+import { memoryObjectStore } from "../../src/adapters/memory/object-store.ts";
+import { createClock } from "../../src/adapters/system/clock.ts";
+import { systemRandom } from "../../src/adapters/system/random.ts";
+import { createRunLogs } from "../../src/adapters/system/run-logs.ts";
+import type { ConfigMap } from "../../src/api/core.ts";
+import { noLog } from "../../src/ports/log.ts";
+import type { LogLine } from "../../src/ports/runs.ts";
+import type { ServedEngine } from "../../src/server/routes.ts";
+import { type EngineServer, serveEngine } from "../../src/server/server.ts";
+import { engineSocketPath } from "../../src/server/socket.ts";
+import { objectStoreContract } from "../../src/testing/contracts/object-store.ts";
+import { MemoryStates } from "../../src/testing/fakes/memory-states.ts";
+
+const clock = createClock();
+afterAll(() => clock.close());
+const call = (ms = 10_000) => ({ signal: AbortSignal.timeout(ms) });
+
+function newEngine(dataDir: string, more: Partial<ServedEngine> = {}): ServedEngine {
+  return {
+    store: memoryObjectStore({ clock, random: systemRandom }),
+    logs: createRunLogs(join(dataDir, "logs")),
+    states: new MemoryStates(clock),
+    live: { describe: () => undefined },
+    manifests: { apply: async () => ({ results: [], diagnostics: [], vanished: [] }) },
+    info: () => ({
+      pid: process.pid,
+      version: "1.2.3",
+      since: "2026-01-01T00:00:00Z",
+      command: "nigari up .",
+      dataDir,
+      epoch: 3,
+      runs: [{ namespace: "default", name: "web", runId: "r1" }],
+    }),
+    clock,
+    log: noLog,
+    ...more,
+  };
+}
+
+describe("the contract of a store, through the socket", () => {
+  objectStoreContract(async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "nigari-server-"));
+    const server = await serveEngine(newEngine(dataDir), engineSocketPath(dataDir));
+    return {
+      store: connectEngine(server.socket, clock).store,
+      async close() {
+        await server.close();
+        rmSync(dataDir, { recursive: true });
+      },
+    };
+  });
+});
+
+describe("an engine that runs", () => {
+  let dataDir: string;
+  let server: EngineServer | undefined;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), "nigari-server-"));
+    server = undefined;
+  });
+  afterEach(async () => {
+    await server?.close();
+    rmSync(dataDir, { recursive: true });
+  });
+  async function open(more: Partial<ServedEngine> = {}): Promise<EngineClient> {
+    server = await serveEngine(newEngine(dataDir, more), engineSocketPath(dataDir));
+    return connectEngine(server.socket, clock);
+  }
+
+  test("only its user can open the socket", async () => {
+    await open();
+    expect(statSync(join(dataDir, "engine")).mode & 0o777).toBe(0o700);
+    expect(statSync(join(dataDir, "engine/socket")).mode & 0o777).toBe(0o600);
+  });
+
+  test("a socket that a dead engine left is replaced", async () => {
+    await open();
+    const { socket } = server as EngineServer;
+    await server?.close();
+    prepareStale(socket);
+    const client = await open();
+    expect((await client.engine.info(call())).pid).toBe(process.pid);
+  });
+  const prepareStale = (socket: string) => writeFileSync(socket, "");
+
+  test("says who it is and what it knows of a run", async () => {
+    const run = {
+      runId: "r1",
+      stage: "apply",
+      verdict: "suspect",
+      silentMs: 5_200,
+      progress: { done: 1, total: 3 },
+      inFlight: ["time_sleep.slow"],
+    } as const;
+    const describe = ({ name }: { name: string }) => (name === "web" ? run : undefined);
+    const { engine } = await open({ live: { describe } });
+    const info = await engine.info(call());
+    expect(info.runs).toEqual([{ namespace: "default", name: "web", runId: "r1" }]);
+    expect(await engine.liveRun({ namespace: "default", name: "web" }, call())).toEqual(run);
+    expect(await engine.liveRun({ namespace: "default", name: "db" }, call())).toBeUndefined();
+  });
+
+  test("hands manifests on and the report back", async () => {
+    const seen: unknown[] = [];
+    const report = {
+      results: [],
+      diagnostics: [{ severity: "error", summary: "Bad", file: "a.yaml", line: 3 }],
+      vanished: [],
+    } as const;
+    const { manifests } = await open({
+      manifests: {
+        async apply(files, options) {
+          seen.push(files, options);
+          return report;
+        },
+      },
+    });
+    const files = [{ path: "a.yaml", text: "ä: 1" }];
+    expect(await manifests.apply(files, { owner: "x", prune: true }, call())).toEqual(report);
+    expect(seen).toEqual([files, { owner: "x", prune: true }]);
+  });
+
+  test("logs are read and followed, each line once, in any language", async () => {
+    const { logs } = await open();
+    const key = { namespace: "default", name: "web" };
+    const written = createRunLogs(join(dataDir, "logs"));
+    const line = (text: string): LogLine => ({ at: "t", runId: "r1", stage: "plan", text });
+    // The engine's own writer is the one a follower hears; here the served one.
+    await written.append(key, "r1", [line("größer 日本")], call());
+    expect(await logs.read(key, { tail: 5 }, call())).toEqual([line("größer 日本")]);
+    expect(await logs.read(key, { runId: "r2" }, call())).toEqual([]);
+  });
+
+  test("a follower hears what is appended while it listens, and ends with its call", async () => {
+    const engine = newEngine(dataDir);
+    const { logs } = await open({ logs: engine.logs });
+    const key = { namespace: "default", name: "web" };
+    const heard: string[] = [];
+    const stop = new AbortController();
+    const listening = (async () => {
+      for await (const { text } of logs.follow(key, {}, { signal: stop.signal })) {
+        heard.push(text);
+        if (text === "49") stop.abort();
+      }
+    })();
+    for (let n = 0; n < 50; n++) {
+      const line: LogLine = { at: "t", runId: "r1", stage: "plan", text: String(n) };
+      await engine.logs.append(key, "r1", [line], call());
+    }
+    await listening;
+    expect(heard).toEqual(Array.from({ length: 50 }, (_, n) => String(n)));
+  });
+
+  test("states go in and out byte by byte, and refusals keep their class and words", async () => {
+    const { states } = await open();
+    const id = { namespace: "default", name: "web", workspace: "default" };
+    expect(await states.show(id, undefined, call())).toBeUndefined();
+    const content = (serial: number, lineage = "L1") =>
+      Buffer.from(JSON.stringify({ version: 4, serial, lineage, resources: [], outputs: {} }));
+    const push = (serial: number, lineage?: string, force = false) =>
+      states.push(id, { from: "content", content: content(serial, lineage), force }, call());
+    expect(await push(1)).toMatchObject({ ...id, serial: 1, lineage: "L1" });
+    expect(await states.show(id, undefined, call())).toEqual(content(1));
+    await push(2);
+    await expect(push(3, "other")).rejects.toMatchObject({ name: "StateRefused" });
+    expect(await push(3, "other", true)).toMatchObject({ lineage: "other" });
+    const versions = await states.versions(id, call());
+    expect(versions.map(({ kept }) => kept)).toContain("history");
+    expect((await states.list(call())).map(({ name }) => name)).toEqual(["web"]);
+    await expect(states.drop(id, "none", call())).rejects.toMatchObject({ name: "StateRefused" });
+  });
+
+  test("an answer that takes too long is not waited for beyond the caller's patience", async () => {
+    const { logs } = await open({
+      logs: { ...newEngine(dataDir).logs, read: () => new Promise<LogLine[]>(() => {}) },
+    });
+    const start = clock.monotonic();
+    const reading = logs.read({ namespace: "default", name: "web" }, {}, call(300));
+    await expect(reading).rejects.toMatchObject({ name: "EngineUnavailable" });
+    expect(clock.monotonic() - start).toBeLessThan(2_000);
+  });
+
+  test("a client that goes away ends the engine's work for it", async () => {
+    const ended = Promise.withResolvers<void>();
+    const { logs } = await open({
+      logs: {
+        ...newEngine(dataDir).logs,
+        async *follow(_key, _options, { signal }) {
+          yield { at: "t", runId: "r1", stage: "plan", text: "first" };
+          await once(signal, "abort");
+          ended.resolve();
+        },
+      },
+    });
+    for await (const _ of logs.follow({ namespace: "default", name: "web" }, {}, call())) break;
+    await ended.promise;
+  });
+
+  test("a stream in which nothing happens stays open", async () => {
+    const { store } = await open();
+    const { resourceVersion } = await store.list("ConfigMap", {}, call());
+    const stop = new AbortController();
+    const watching = (async () => {
+      for await (const each of store.watch("ConfigMap", { resourceVersion }, stop)) {
+        return each.type;
+      }
+      return "ended";
+    })();
+    await clock.sleep(16_000, call(20_000).signal);
+    const map: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
+    await store.create(map, call());
+    expect(await watching).toBe("ADDED");
+  }, 40_000);
+
+  test("when it stops, who watches is told at once", async () => {
+    const { store } = await open();
+    const { resourceVersion } = await store.list("ConfigMap", {}, call());
+    const watching = (async () => {
+      for await (const _ of store.watch("ConfigMap", { resourceVersion }, call(30_000))) break;
+    })();
+    const failure = expect(watching).rejects.toMatchObject({ code: "Unavailable" });
+    await clock.sleep(200, call().signal);
+    await server?.close();
+    server = undefined;
+    await failure;
+  });
+});
+
+describe("an engine that does not answer", () => {
+  let dataDir: string;
+  let child: ChildProcess | undefined;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), "nigari-server-"));
+    child = undefined;
+  });
+  afterEach(() => {
+    child?.kill("SIGKILL");
+    rmSync(dataDir, { recursive: true });
+  });
+
+  /** An engine in a process of its own, so that it can be killed and frozen. */
+  async function start(): Promise<{ client: EngineClient; process: ChildProcess }> {
+    const here = join(import.meta.dirname, "../..");
+    const program = `
+      const load = (path) => import(${JSON.stringify(`${here}/src/`)} + path);
+      const { serveEngine } = await load("server/server.ts");
+      const { memoryObjectStore } = await load("adapters/memory/object-store.ts");
+      const { createClock } = await load("adapters/system/clock.ts");
+      const { systemRandom } = await load("adapters/system/random.ts");
+      const clock = createClock();
+      const store = memoryObjectStore({ clock, random: systemRandom });
+      const info = () => ({ version: "1", pid: process.pid });
+      const log = { error: console.error, warn: console.error };
+      await serveEngine({ store, clock, info, log }, process.argv[1]);
+      console.log("serving");
+    `;
+    const socket = engineSocketPath(dataDir);
+    const node = ["--disable-warning=ExperimentalWarning", "--input-type=module"];
+    child = spawn(process.execPath, [...node, "-e", program, socket], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+    await once(lines, "line");
+    return { client: connectEngine(socket, clock), process: child };
+  }
+  const map: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
+
+  test("because none was ever there", async () => {
+    const { store, engine } = connectEngine(engineSocketPath(dataDir), clock);
+    await expect(engine.info(call())).rejects.toThrow(
+      `No engine listens at ${engineSocketPath(dataDir)}; start one with "nigari up"`,
+    );
+    await expect(store.create(map, call())).rejects.toMatchObject({ code: "Unavailable" });
+  });
+
+  test("because it was killed: known at once, by who asks and by who listens", async () => {
+    const { client, process } = await start();
+    await client.store.create(map, call());
+    const watching = (async () => {
+      for await (const _ of client.store.watch("ConfigMap", { resourceVersion: "1" }, call()))
+        break;
+    })();
+    const failure = expect(watching).rejects.toMatchObject({ code: "Unavailable" });
+    await clock.sleep(300, call().signal);
+    const start_ = clock.monotonic();
+    process.kill("SIGKILL");
+    await failure;
+    await once(process, "exit");
+    await expect(client.engine.info(call())).rejects.toThrow("No engine listens at");
+    expect(clock.monotonic() - start_).toBeLessThan(2_000);
+  });
+
+  test("because it is frozen: a question ends in its time, a stream by its silence", async () => {
+    const { client, process } = await start();
+    const events = client.store.watch("ConfigMap", { resourceVersion: "0" }, call(60_000));
+    const watching = events[Symbol.asyncIterator]().next();
+    const failure = expect(watching).rejects.toThrow("It said nothing for 15 seconds");
+    await clock.sleep(300, call().signal);
+    process.kill("SIGSTOP");
+    await expect(client.engine.info(call(1_000))).rejects.toThrow("was not heard to the end");
+    await failure;
+  }, 40_000);
+
+  test("because something else took its socket", async () => {
+    const sockets: Socket[] = [];
+    const other = createServer((socket) => {
+      sockets.push(socket);
+      socket.end("SSH-2.0-OpenSSH\r\n");
+    });
+    const socket = join(dataDir, "s");
+    other.listen(socket);
+    await once(other, "listening");
+    const { engine } = connectEngine(socket, clock);
+    await expect(engine.info(call())).rejects.toThrow("went away in the middle");
+    for (const each of sockets) each.destroy();
+    other.close();
+  });
+});
