@@ -40,6 +40,9 @@ const states: Record<string, string> = {
     '{"version":4,"serial":1,"lineage":"no","serial":7,"lineage":"L"}',
   "a very long number": `{"version":4,"n":1${"0".repeat(400)},"serial":7,"lineage":"L"}`,
 };
+test("a state: left behind by a first apply that never reached its backend", () => {
+  expect(head('{"version":4,"serial":1,"lineage":""}')).toEqual({ serial: 1, lineage: "" });
+});
 test.each(Object.entries(states))("a state: %s", (_why, text) => {
   expect(head(text)).toEqual({ serial: 7, lineage: "L" });
 });
@@ -85,8 +88,8 @@ const rubbish: Record<string, { text: string; problem: string | RegExp }> = {
     problem: "it has no serial",
   },
   "no lineage": { text: '{"version":4,"serial":7}', problem: "it has no lineage" },
-  "an empty lineage": {
-    text: '{"version":4,"serial":7,"lineage":""}',
+  "a lineage that is null": {
+    text: '{"version":4,"serial":7,"lineage":null}',
     problem: "it has no lineage",
   },
   "a lineage that is an object": {

@@ -4,6 +4,7 @@ export const STATE_BYTES_MAX = 256 * 1024 * 1024;
 /** What a state file says of itself. An encrypted one says it too, outside of what it encrypts. */
 export interface StateHead {
   readonly serial: number;
+  /** Empty if tofu never reached its backend: a lineage is begun with the first write. */
   readonly lineage: string;
 }
 /** Why some bytes are no state file: "it has no lineage". Quotes nothing of them. */
@@ -230,7 +231,7 @@ function headOf(found: ReadonlyMap<string, unknown>): StateHead | NotAState {
   if (typeof serial !== "number" || !Number.isSafeInteger(serial) || serial < 0) {
     return { problem: "it has no serial" };
   }
-  if (typeof lineage !== "string" || lineage === "") return { problem: "it has no lineage" };
+  if (typeof lineage !== "string") return { problem: "it has no lineage" };
   return { serial, lineage };
 }
 

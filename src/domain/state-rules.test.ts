@@ -59,6 +59,16 @@ describe("a write", () => {
       {},
       "its lineage is X, that of the current state L",
     ],
+    "of no lineage, as after a first apply without a backend": [
+      { head: { serial: 9, lineage: "" } },
+      {},
+      "its lineage is empty, that of the current state L",
+    ],
+    "of no lineage, on a state of none": [
+      { head: { serial: 9, lineage: "" } },
+      { current: { ...current, lineage: "" } },
+      "current",
+    ],
     "with a lower serial": [
       { head: { serial: 4, lineage: "L" } },
       {},

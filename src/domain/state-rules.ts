@@ -88,7 +88,8 @@ export function mayWrite(runId: string, lock: KeptState["lock"]): boolean {
 function fitsOn(head: StateHead, current: KeptVersion | undefined): Verdict {
   if (current === undefined) return { become: "current" };
   if (head.lineage !== current.lineage) {
-    return aside(`its lineage is ${head.lineage}, that of the current state ${current.lineage}`);
+    const [its, currents] = [head, current].map(({ lineage }) => lineage || "empty");
+    return aside(`its lineage is ${its}, that of the current state ${currents}`);
   }
   if (head.serial <= current.serial) {
     return aside(`its serial ${head.serial} is not above ${current.serial}, the current one`);

@@ -192,7 +192,8 @@ export class SqliteStates implements StateStorage, StateAdmin {
     return this.#atomic(call, () => {
       const all = this.#rows.states().map((state) => this.#summary(state));
       return all.filter(
-        ({ lineage, lock, rescued }) => lineage !== "" || lock !== undefined || rescued.length > 0,
+        ({ updatedAt, lock, rescued }) =>
+          updatedAt !== "" || lock !== undefined || rescued.length > 0,
       );
     });
   }
