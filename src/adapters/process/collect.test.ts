@@ -1,0 +1,124 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Journal } from "../../protocol/journal.ts";
+import type { JournalBody } from "../../protocol/messages.ts";
+import { type RunFolder, runFolder } from "../../protocol/run-folder.ts";
+import { collectRun, erroredState } from "./collect.ts";
+
+let folder: RunFolder;
+beforeEach(() => {
+  folder = runFolder(mkdtempSync(join(tmpdir(), "nigari-collect-")));
+});
+afterEach(() => rmSync(folder.root, { recursive: true }));
+
+const at = "2026-01-01T00:00:00Z";
+const stage = (name: "init" | "plan" | "apply" | "outputs"): JournalBody => {
+  return { type: "stage", stage: name, at };
+};
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+/** The output of an apply in which these things happened. */
+function output(...lines: [type: string, resource: string, action?: string][]): string {
+  return lines
+    .map(([type, addr, action = "create"]) =>
+      JSON.stringify({
+        "@level": "info",
+        "@message": `${addr}: ${type}`,
+        type,
+        hook: { resource: { addr }, action },
+      }),
+    )
+    .join("\n");
+}
+function step(name: string, files: { exit?: string; out?: string }): void {
+  write(join(folder.steps, `${name}.json`), "{}");
+  if (files.exit !== undefined) write(join(folder.steps, `${name}.exit`), `${files.exit}\n`);
+  if (files.out !== undefined) write(join(folder.steps, `${name}.out`), files.out);
+}
+const orphaned = {
+  kind: "orphaned",
+  exitCode: undefined,
+  unrecorded: [],
+  stateRescued: false,
+};
+
+describe("what is told of a dead runner's run", () => {
+  test("its own last word, if it had one", async () => {
+    const outcome = { kind: "applied", outputs: undefined } as const;
+    await new Journal(folder.journal).append(stage("apply"), { type: "outcome", outcome });
+    expect(await collectRun(folder)).toEqual(outcome);
+  });
+
+  test("nothing but that it never began", async () => {
+    expect(await collectRun(folder)).toEqual({ ...orphaned, stage: "launch" });
+  });
+
+  test("the exit code of the stage it was in", async () => {
+    await new Journal(folder.journal).append(stage("init"), stage("plan"));
+    step("init", { exit: "0" });
+    step("plan", { exit: "2" });
+    expect(await collectRun(folder)).toEqual({ ...orphaned, stage: "plan", exitCode: 2 });
+  });
+
+  test("an apply that came to its end leaves nothing unrecorded", async () => {
+    await new Journal(folder.journal).append(stage("apply"));
+    const out = output(["apply_start", "a.b"], ["apply_complete", "a.b"]);
+    step("apply", { exit: "0", out });
+    expect(await collectRun(folder)).toEqual({ ...orphaned, stage: "apply", exitCode: 0 });
+  });
+
+  test("an apply whose tofu was killed names what was under way and what it had made", async () => {
+    await new Journal(folder.journal).append(stage("apply"));
+    const out = output(
+      ["apply_start", "a.made"],
+      ["apply_start", "a.under_way"],
+      ["apply_start", "a.removed", "delete"],
+      ["apply_complete", "a.made"],
+      ["apply_complete", "a.removed", "delete"],
+      ["apply_start", "data.looked_up", "read"],
+    );
+    step("apply", { out: `${out}\n{"@level":"info","type":"apply_st` });
+    const unrecorded = ["a.made", "a.under_way"];
+    expect(await collectRun(folder)).toEqual({ ...orphaned, stage: "apply", unrecorded });
+    // The wrapper outlived its tofu and wrote the signal down.
+    step("apply", { exit: "137" });
+    expect(await collectRun(folder)).toEqual({ ...orphaned, stage: "apply", unrecorded });
+  });
+
+  test("a panic of tofu is its own exit code, and what was under way is named", async () => {
+    await new Journal(folder.journal).append(stage("apply"));
+    step("apply", { exit: "2", out: output(["apply_start", "a.b"]) });
+    const told = { ...orphaned, stage: "apply", exitCode: 2, unrecorded: ["a.b"] };
+    expect(await collectRun(folder)).toEqual(told);
+  });
+});
+
+describe("a state that tofu could not write", () => {
+  const path = () => join(folder.work, "infra", "errored.tfstate");
+  beforeEach(async () => {
+    await new Journal(folder.journal).append(stage("apply"));
+    write(folder.order, '{"path":"infra"}');
+    step("apply", { exit: "1" });
+    mkdirSync(folder.files);
+  });
+
+  test("is kept among the run's files, once and for all", async () => {
+    write(path(), '{"serial":7}');
+    expect(await collectRun(folder)).toMatchObject({ stateRescued: true, exitCode: 1 });
+    expect(readFileSync(join(folder.files, "errored.tfstate"), "utf8")).toBe('{"serial":7}');
+    rmSync(path());
+    expect(await collectRun(folder)).toMatchObject({ stateRescued: true });
+  });
+
+  test("is none of this run's if it came with the artifact", async () => {
+    write(path(), "{}");
+    utimesSync(path(), new Date(at), new Date(at));
+    expect(erroredState(folder)).toBeUndefined();
+    expect(await collectRun(folder)).toMatchObject({ stateRescued: false });
+  });
+});

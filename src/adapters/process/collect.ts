@@ -1,0 +1,85 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { copyFile, open } from "node:fs/promises";
+import { join } from "node:path";
+import type { Stage } from "../../api/terraform.ts";
+import type { RunOutcome } from "../../domain/facts.ts";
+import { readExitFile } from "../../processes/group.ts";
+import { moveDurably } from "../../protocol/durable.ts";
+import { outcomeOf, readJournal } from "../../protocol/journal.ts";
+import type { RunFolder } from "../../protocol/run-folder.ts";
+import { ProgressLedger, readApplyTrace } from "../../protocol/tofu-json.ts";
+
+/** Exit codes from here on are signals, as the wrapper's shell writes them. */
+const SIGNALLED = 128;
+/** Go's exit code of a panic: tofu had no say in it. */
+const PANICKED = 2;
+
+/** What a dead run left. The caller has made sure that none of its processes lives. */
+export async function collectRun(folder: RunFolder): Promise<RunOutcome> {
+  const events = readJournal(folder.journal);
+  const outcome = outcomeOf(events);
+  if (outcome !== undefined) return outcome;
+  const begun = events.findLast((event) => event.type === "stage");
+  const stage: Stage = begun?.type === "stage" ? begun.stage : "launch";
+  const exitCode = readExitFile(join(folder.steps, `${stage}.exit`));
+  const lost = exitCode === undefined || exitCode >= SIGNALLED;
+  return {
+    kind: "orphaned",
+    stage,
+    exitCode: lost ? undefined : exitCode,
+    unrecorded: stage === "apply" ? await unrecorded(folder, lost || exitCode === PANICKED) : [],
+    stateRescued: await keepErroredState(folder),
+  };
+}
+
+/**
+ * Resources that may exist although no state says so. In flight: begun and not ended. Where tofu
+ * came to no end of its own, what it had created counts too, because it hands its state on every
+ * 20 s at most; who can read the state takes off what is in it.
+ */
+async function unrecorded(folder: RunFolder, lost: boolean): Promise<string[]> {
+  const output = join(folder.steps, "apply.out");
+  const { ledger } = await readApplyTrace(output, new ProgressLedger());
+  const created = lost ? [...ledger.created().keys()] : [];
+  return [...new Set([...ledger.inFlight(), ...created])].sort();
+}
+
+/** Puts the state that tofu could not write among the run's files; true if there is one. */
+async function keepErroredState(folder: RunFolder): Promise<boolean> {
+  const kept = join(folder.files, "errored.tfstate");
+  if (existsSync(kept)) return true;
+  const left = erroredState(folder);
+  if (left === undefined) return false;
+  const beside = `${kept}.tmp`;
+  await copyFile(left, beside);
+  const file = await open(beside, "r+");
+  await file.sync();
+  await file.close();
+  await moveDurably(beside, kept);
+  return true;
+}
+
+/**
+ * Path of the state that tofu could not write and left in its folder. One that is older than the
+ * apply came with the artifact.
+ */
+export function erroredState(folder: RunFolder): string | undefined {
+  const path = join(folder.work, modulePath(folder), "errored.tfstate");
+  const written = modifiedMs(path);
+  const begun = modifiedMs(join(folder.steps, "apply.json"));
+  return written !== undefined && begun !== undefined && written >= begun ? path : undefined;
+}
+
+function modifiedMs(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+}
+
+/** Folder of the root module in the artifact. */
+function modulePath(folder: RunFolder): string {
+  try {
+    const { path } = JSON.parse(readFileSync(folder.order, "utf8"));
+    return typeof path === "string" ? path : ".";
+  } catch {
+    return ".";
+  }
+}

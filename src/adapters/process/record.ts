@@ -1,0 +1,165 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { RunnerLaunch } from "../../ports/runner.ts";
+import { readIdentityFile } from "../../processes/group.ts";
+import { type ProcessIdentity, sameProcess } from "../../processes/identity.ts";
+import {
+  type Member,
+  membersOf,
+  type ProcessTable,
+  readProcessTable,
+} from "../../processes/members.ts";
+import { writeDurably } from "../../protocol/durable.ts";
+import {
+  type RunFolder,
+  type RunIdentity,
+  type RunnerEnd,
+  runFolder,
+} from "../../protocol/run-folder.ts";
+
+/** A group of a run's workers: one command of tofu under its wrapper. */
+export interface WorkerGroup {
+  readonly leader: ProcessIdentity;
+  /** Marks that the group has had its interrupt. */
+  readonly interrupted: string;
+}
+
+/** Who of a run lives at a moment. */
+export interface Sight {
+  readonly runner: "unknown" | "starting" | "running" | "gone";
+  readonly workers: readonly Member[];
+  /** Runner and workers. */
+  readonly members: readonly Member[];
+}
+
+/**
+ * One run as its folder tells it, and who of it lives. Keeps in memory every process it has ever
+ * seen of the run, so that none gets lost that later leaves its group and clears its environment.
+ */
+export class RunRecord {
+  readonly folder: RunFolder;
+  readonly runId: string;
+  readonly #seen = new Map<string, ProcessIdentity>();
+  #identity: RunIdentity | undefined;
+
+  constructor(runsFolder: string, runId: string) {
+    this.runId = runId;
+    this.folder = runFolder(join(runsFolder, runId));
+  }
+
+  /** run.json; undefined while the run has not been begun here. */
+  identity(): RunIdentity | undefined {
+    this.#identity ??= readJson<RunIdentity>(this.folder.identity);
+    return this.#identity;
+  }
+
+  /** Writes run.json unless it is there; all that follows rests on it, so it is synced. */
+  async begin(launch: RunnerLaunch, made: Omit<RunIdentity, keyof RunnerLaunch>): Promise<void> {
+    if (this.identity() !== undefined) return;
+    mkdirSync(this.folder.root, { recursive: true, mode: 0o700 });
+    const { runId, namespace, name, epoch } = launch;
+    const identity: RunIdentity = { runId, namespace, name, epoch, ...made };
+    await writeDurably(this.folder.identity, JSON.stringify(identity));
+  }
+
+  /** The runner's process, by its own word or else by that of who started it. */
+  runner(): ProcessIdentity | undefined {
+    return readIdentityFile(this.folder.runner) ?? readIdentityFile(this.folder.launch);
+  }
+
+  end(): RunnerEnd | undefined {
+    return readJson<RunnerEnd>(this.folder.end);
+  }
+
+  /** Writes end.json, once: the first to see the end knows best how it came. */
+  noteEnd(end: RunnerEnd): void {
+    if (this.end() !== undefined || !existsSync(this.folder.root)) return;
+    const beside = `${this.folder.end}.tmp`;
+    writeFileSync(beside, JSON.stringify(end), { mode: 0o600 });
+    renameSync(beside, this.folder.end);
+  }
+
+  groups(): WorkerGroup[] {
+    return list(this.folder.steps)
+      .filter((name) => name.endsWith(".json"))
+      .flatMap((name) => {
+        const leader = readIdentityFile(join(this.folder.steps, name));
+        const interrupted = join(this.folder.steps, name.replace(/json$/, "interrupted"));
+        return leader === undefined ? [] : [{ leader, interrupted }];
+      });
+  }
+
+  /** Whether the runner's process lives; two small reads, for who asks often. */
+  runnerLives(): boolean {
+    const runner = this.runner();
+    return runner !== undefined && sameProcess(runner);
+  }
+
+  /** Whether the runner has come so far as to say who it is. */
+  isUp(): boolean {
+    return readIdentityFile(this.folder.runner) !== undefined;
+  }
+
+  /**
+   * Who lives. Where nobody is found a second look is taken, because a process that is born while
+   * the table is read can be missed once.
+   */
+  async look(): Promise<Sight> {
+    let members = this.membersIn(await readProcessTable());
+    if (members.length === 0) members = this.membersIn(await readProcessTable());
+    const runner = this.runner();
+    const alive = members.some((each) => each.pid === runner?.pid);
+    const workers = members.filter((each) => each.pid !== runner?.pid);
+    if (alive) {
+      return { runner: this.isUp() ? "running" : "starting", workers, members };
+    }
+    // Started, and the engine died before it could note by whom: its token tells.
+    if (runner === undefined && workers.length > 0) {
+      return { runner: "starting", workers: [], members };
+    }
+    return { runner: runner === undefined ? "unknown" : "gone", workers, members };
+  }
+
+  membersIn(table: ProcessTable): Member[] {
+    const identity = this.identity();
+    const runner = this.runner();
+    const leaders = [...this.#seen.values(), ...this.groups().map((group) => group.leader)];
+    if (runner !== undefined) leaders.push(runner);
+    const launched = readIdentityFile(this.folder.launch);
+    if (launched !== undefined) leaders.push(launched);
+    const members = membersOf({ leaders, token: identity?.token }, table);
+    this.#seen.clear();
+    for (const { pid, startTime, bootId } of members) {
+      this.#seen.set(`${pid} ${startTime}`, { pid, startTime, bootId });
+    }
+    return members;
+  }
+}
+
+/** Names in a folder; none if it is not there. */
+export function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function readJson<T>(file: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as T;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // These files are renamed into place whole; one that is torn was never ours.
+    if (code === "ENOENT" || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
