@@ -23,12 +23,11 @@ export interface AppParts {
   readonly clock: Pick<Clock, "deadline">;
   /** Fires when the server is torn down: whatever still runs ends. */
   readonly closing: AbortSignal;
+  /** Every request ends by then. */
+  readonly requestMs: number;
   /** Less than `STATE_BYTES_MAX` for tests. */
   readonly stateBytesMax?: number;
 }
-
-/** Every request ends by then, also that of a client which stands still. */
-export const REQUEST_MS = 120_000;
 
 interface Env {
   Bindings: HttpBindings;
@@ -46,11 +45,11 @@ type At = Context<Env, typeof STATE_PATH>;
  *   may look like it.
  */
 export function createApp(parts: AppParts): Hono<Env> {
-  const { storage, log, clock, closing } = parts;
+  const { storage, log, clock, closing, requestMs } = parts;
   const app = new Hono<Env>();
 
   app.use(async (c, next) => {
-    c.set("call", { signal: clock.deadline("The request to the state door", REQUEST_MS, closing) });
+    c.set("call", { signal: clock.deadline("The request to the state door", requestMs, closing) });
     await next();
   });
   app.use(STATE_PATH, async (c, next) => {

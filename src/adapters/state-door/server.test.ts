@@ -299,7 +299,8 @@ describe("what does not fit is refused and changes nothing", () => {
 
   describe("a state that is too large", () => {
     const closing = new AbortController().signal;
-    const small = () => createApp({ storage, log, clock, closing, stateBytesMax: 100 });
+    const small = () =>
+      createApp({ storage, log, clock, closing, requestMs: 5_000, stateBytesMax: 100 });
     const post = async (headers: Record<string, string>, pieces: string[]) => {
       const run = await locked("r1");
       const basic = `r1:${run.env.TF_HTTP_PASSWORD}`;
@@ -377,6 +378,30 @@ describe("clients that hang", () => {
     await new Promise((resolve) => socket.write(request, resolve));
     return socket;
   }
+  test("are cut off in time, whether they stop sending or reading", async () => {
+    await opened.close(call);
+    opened = await open({ requestMs: 300 });
+    const run = await locked("r1");
+    const content = Buffer.from(stateText(1, "x".repeat(32 * 1024 * 1024)));
+    await storage.rescue(home, "r1", content, call);
+    const basic = Buffer.from(`r1:${run.env.TF_HTTP_PASSWORD}`).toString("base64");
+    const line = `/states/team/net/default HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${basic}`;
+    const sender = await half(`POST ${line}\r\nContent-Length: 900\r\n\r\n{"version`);
+    const dawdler = await half("GET / HT");
+    const reader = await half(`GET ${line}\r\n\r\n`);
+    let readBytes = 0;
+    reader.on("data", (chunk) => {
+      readBytes += chunk.length;
+    });
+    reader.pause();
+    const ends = Promise.all([sender, dawdler, reader].map(gone));
+    await clock.sleep(800, call.signal);
+    reader.resume();
+    await ends;
+    expect(readBytes).toBeLessThan(content.length);
+    expect(await send(run, "LOCK", { body: lockBody("l-r1") })).toMatchObject({ status: 200 });
+  });
+
   const gone = (socket: Socket) => new Promise<void>((resolve) => socket.once("close", resolve));
 
   test("closing cuts them off at its deadline", async () => {

@@ -4,7 +4,7 @@ import type { Call } from "../../ports/call.ts";
 import type { Clock, Random } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { StateDoor, StateStorage } from "../../ports/state.ts";
-import { createApp, REQUEST_MS } from "./app.ts";
+import { createApp } from "./app.ts";
 import { createStateDoor } from "./door.ts";
 import { candidatePort, keepPort, PortTaken, portTaken, readPort } from "./port.ts";
 
@@ -20,6 +20,8 @@ export interface StateDoorOptions {
    * is chosen and kept.
    */
   readonly runsMayWait: boolean;
+  /** Every request ends by then, also that of a client that stands still. Less for tests. */
+  readonly requestMs?: number;
 }
 export interface OpenStateDoor {
   readonly door: StateDoor;
@@ -32,14 +34,16 @@ const HOST = "127.0.0.1";
 /** How long the port may still be held by an engine that is going down. */
 const PATIENCE_MS = 3_000;
 const CLOSE_MS = 2_000;
+/** Enough for the largest state on a slow disk. */
+const REQUEST_MS = 120_000;
 const CANDIDATES = 50;
 
 /** Binds the port of this data directory and serves the door. Fails with `PortTaken`. */
 export async function openStateDoor(options: StateDoorOptions, call: Call): Promise<OpenStateDoor> {
-  const { storage, log, clock, random } = options;
+  const { storage, log, clock, random, requestMs = REQUEST_MS } = options;
   const closing = new AbortController();
-  const app = createApp({ storage, log, clock, closing: closing.signal });
-  const server = createServer(app.fetch);
+  const app = createApp({ storage, log, clock, closing: closing.signal, requestMs });
+  const server = createServer(app.fetch, requestMs);
   const port = await bind(server, options, call);
   server.on("error", (error) => log.error("The state door has trouble", { error: error.message }));
   log.info("The state door is open", { port });
@@ -53,11 +57,13 @@ export async function openStateDoor(options: StateDoorOptions, call: Call): Prom
   };
 }
 
-function createServer(fetch: Parameters<typeof createAdaptorServer>[0]["fetch"]): Server {
+type Fetch = Parameters<typeof createAdaptorServer>[0]["fetch"];
+
+function createServer(fetch: Fetch, requestMs: number): Server {
   const serverOptions = {
-    headersTimeout: 10_000,
-    requestTimeout: REQUEST_MS,
-    connectionsCheckingInterval: 5_000,
+    headersTimeout: Math.min(10_000, requestMs),
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: Math.min(5_000, requestMs),
     // Longer than tofu keeps an idle connection (90 s), so that it never writes on a closed one.
     keepAliveTimeout: 100_000,
   };
@@ -65,7 +71,7 @@ function createServer(fetch: Parameters<typeof createAdaptorServer>[0]["fetch"])
   if (!(server instanceof Server)) throw new TypeError("The state door is no HTTP/1.1 server");
   server.maxConnections = 256;
   // A reader that stands still.
-  server.setTimeout(REQUEST_MS);
+  server.setTimeout(requestMs);
   return server;
 }
 
