@@ -7,6 +7,10 @@ export const REQUESTED_AT = "reconcile.fluxcd.io/requestedAt";
 export const ACCEPT = "nigari.dev/accept";
 /** Value: the id of a silent run that a person orders to be ended, even during an apply. */
 export const END_RUN = "nigari.dev/end-run";
+/** Annotation: what a manifest said when it was last applied, as JSON. */
+export const LAST_APPLIED = "nigari.dev/last-applied";
+/** Label: whose manifests the object comes from. */
+export const APPLIED_BY = "nigari.dev/applied-by";
 
 /** Condition types. */
 export const CONDITION = {

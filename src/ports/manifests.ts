@@ -1,52 +1,19 @@
 import type { Diagnostic } from "../api/diagnostic.ts";
-import type { AnyObject, ObjectRef } from "../api/kinds.ts";
+import type { AnyObject } from "../api/kinds.ts";
 import type { Call } from "./call.ts";
 
-/** A file of manifests, read but not understood yet. */
-export interface ManifestFile {
-  /** As it is shown to people. */
-  readonly path: string;
-  readonly text: string;
-}
-
-/** What files come down to: the objects that are right, and what is wrong with the others. */
-export interface ManifestsRead {
-  readonly objects: readonly ManifestObject[];
-  readonly diagnostics: readonly Diagnostic[];
-}
-export interface ManifestObject {
-  readonly object: AnyObject;
-  readonly file: string;
-  readonly line: number;
-}
-
-/** Understands YAML and JSON. Pure. */
-export type ReadManifests = (files: readonly ManifestFile[]) => ManifestsRead;
-
-/** Makes the objects of manifests so, as `kubectl apply` does. */
-export interface ManifestApplier {
-  apply(files: readonly ManifestFile[], options: ApplyOptions, call: Call): Promise<ApplyReport>;
-}
-
-export interface ApplyOptions {
+/** Where the manifests come from that an engine keeps applied: a folder, or a Git repository. */
+export interface ManifestSource {
   /**
-   * Whose manifests these are: all that this owner has. What it applied before and no longer has is
-   * told, and deleted if `prune`. Undefined: a single apply, which owns nothing.
+   * The manifests as they are now. What cannot be read or understood is in the diagnostics; it
+   * fails only when nothing could be looked at at all.
    */
-  readonly owner?: string;
-  readonly prune?: boolean;
+  read(call: Call): Promise<Manifests>;
 }
 
-export interface ApplyReport {
-  readonly results: readonly ApplyResult[];
-  /** What is wrong with the files; objects that are right were applied all the same. */
+export interface Manifests {
+  /** The same text means the same content; for a Git repository its revision. */
+  readonly version: string;
+  readonly objects: readonly AnyObject[];
   readonly diagnostics: readonly Diagnostic[];
-  /** Applied before by this owner and no longer in its files; not deleted. */
-  readonly vanished: readonly ObjectRef[];
-}
-export interface ApplyResult {
-  readonly ref: ObjectRef;
-  readonly outcome: "created" | "configured" | "unchanged" | "pruned" | "failed";
-  /** Why it failed. */
-  readonly message?: string;
 }

@@ -28,7 +28,6 @@ function serve(more: Partial<ServedEngine> = {}) {
     },
     states: new MemoryStates(clock),
     live: { describe: () => undefined },
-    manifests: { apply: async () => ({ results: [], diagnostics: [], vanished: [] }) },
     info: () => info,
     clock,
     log: noLog,
@@ -90,12 +89,6 @@ const refusals: Record<string, { path: string; init?: RequestInit; status: numbe
       init: post({ ...map, data: { a: "x".repeat(17 * 1024 * 1024) } }),
       status: 400,
       says: "Body is larger than",
-    },
-    "manifests without files": {
-      path: "/v1/manifests",
-      init: post({}),
-      status: 400,
-      says: "Body has no files",
     },
     "a tail that is no number": {
       path: "/v1/logs/default/a?tail=x",

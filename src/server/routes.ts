@@ -4,7 +4,6 @@ import type { AnyObject } from "../api/kinds.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EngineInfo } from "../ports/engine.ts";
 import type { Log } from "../ports/log.ts";
-import type { ManifestApplier } from "../ports/manifests.ts";
 import { describeRef, type ObjectStore, StoreError } from "../ports/object-store.ts";
 import type { LiveRuns, LogOptions, RunLogs } from "../ports/runs.ts";
 import type { StateAdmin, StateId } from "../ports/state.ts";
@@ -18,13 +17,7 @@ import {
   param,
   streamMessages,
 } from "./answers.ts";
-import {
-  API,
-  JSON_LIMIT_BYTES,
-  STATE_LIMIT_BYTES,
-  VERSION_HEADER,
-  type WireApply,
-} from "./wire.ts";
+import { API, JSON_LIMIT_BYTES, STATE_LIMIT_BYTES, VERSION_HEADER } from "./wire.ts";
 
 /** Everything the interface hands on to. */
 export interface ServedEngine {
@@ -33,7 +26,6 @@ export interface ServedEngine {
   /** Undefined where Nigari keeps no states. */
   readonly states: StateAdmin | undefined;
   readonly live: LiveRuns;
-  readonly manifests: ManifestApplier;
   readonly info: () => EngineInfo;
   readonly clock: Clock;
   readonly log: Log;
@@ -56,7 +48,7 @@ export function createRoutes(engine: ServedEngine, ending: AbortSignal): Hono {
     context.header(VERSION_HEADER, engine.info().version);
     await next();
   });
-  app.route(API, aboutRoutes(engine, ending));
+  app.route(API, aboutRoutes(engine));
   app.route(API, objectRoutes(engine, ending));
   app.route(API, logRoutes(engine, ending));
   app.route(API, stateRoutes(engine, ending));
@@ -71,18 +63,12 @@ const limited = (maxSize: number) =>
     },
   });
 
-function aboutRoutes(engine: ServedEngine, ending: AbortSignal): Hono {
+function aboutRoutes(engine: ServedEngine): Hono {
   const app = new Hono();
   app.get("/info", (context) => context.json(engine.info()));
   app.get("/live/:namespace/:name", (context) =>
     context.json({ run: engine.live.describe(keyOfPath(context)) }),
   );
-  app.post("/manifests", limited(JSON_LIMIT_BYTES), async (context) => {
-    const { files, options } = (await jsonBody(context)) as Partial<WireApply>;
-    if (!Array.isArray(files)) throw new BadRequest("Body has no files");
-    const call = callOf(context, engine.clock, ending);
-    return context.json(await engine.manifests.apply(files, options ?? {}, call));
-  });
   return app;
 }
 

@@ -1,5 +1,4 @@
 import type { AnyObject } from "../api/kinds.ts";
-import type { ApplyOptions, ApplyReport, ManifestFile } from "../ports/manifests.ts";
 import type { StoreErrorCode, WatchEvent } from "../ports/object-store.ts";
 import type { LogLine } from "../ports/runs.ts";
 
@@ -23,7 +22,6 @@ import type { LogLine } from "../ports/runs.ts";
  *     GET    /v1/states/<namespace>/<name>/<workspace>/versions
  *     POST   /v1/states/<namespace>/<name>/<workspace>/rescued/<id>?force=
  *     DELETE /v1/states/<namespace>/<name>/<workspace>/rescued/<id>
- *     POST   /v1/manifests
  *
  * A version is a promise: what /v1 answers stays. Another way of saying something is /v2.
  */
@@ -38,7 +36,7 @@ export const HEARTBEAT_MS = 5_000;
 export const SILENCE_MS = 15_000;
 /** What is asked and answered at once ends within this time on both sides. */
 export const UNARY_MS = 30_000;
-/** Largest object, manifest or list of them in a request. */
+/** Largest object in a request. */
 export const JSON_LIMIT_BYTES = 16 * 1024 * 1024;
 export const STATE_LIMIT_BYTES = 256 * 1024 * 1024;
 
@@ -50,12 +48,6 @@ export interface WireError {
     readonly message: string;
   };
 }
-
-export interface WireApply {
-  readonly files: readonly ManifestFile[];
-  readonly options: ApplyOptions;
-}
-export type WireApplied = ApplyReport;
 
 /** Data of one server-sent event, by its name. */
 export type WireMessage =

@@ -30,7 +30,6 @@ function newEngine(dataDir: string, more: Partial<ServedEngine> = {}): ServedEng
     logs: createRunLogs(join(dataDir, "logs")),
     states: new MemoryStates(clock),
     live: { describe: () => undefined },
-    manifests: { apply: async () => ({ results: [], diagnostics: [], vanished: [] }) },
     info: () => ({
       pid: process.pid,
       version: "1.2.3",
@@ -107,26 +106,6 @@ describe("an engine that runs", () => {
     expect(info.runs).toEqual([{ namespace: "default", name: "web", runId: "r1" }]);
     expect(await engine.liveRun({ namespace: "default", name: "web" }, call())).toEqual(run);
     expect(await engine.liveRun({ namespace: "default", name: "db" }, call())).toBeUndefined();
-  });
-
-  test("hands manifests on and the report back", async () => {
-    const seen: unknown[] = [];
-    const report = {
-      results: [],
-      diagnostics: [{ severity: "error", summary: "Bad", file: "a.yaml", line: 3 }],
-      vanished: [],
-    } as const;
-    const { manifests } = await open({
-      manifests: {
-        async apply(files, options) {
-          seen.push(files, options);
-          return report;
-        },
-      },
-    });
-    const files = [{ path: "a.yaml", text: "ä: 1" }];
-    expect(await manifests.apply(files, { owner: "x", prune: true }, call())).toEqual(report);
-    expect(seen).toEqual([files, { owner: "x", prune: true }]);
   });
 
   test("logs are read and followed, each line once, in any language", async () => {

@@ -8,7 +8,6 @@ import {
 import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EngineInfo, EngineUnavailable, type EngineView } from "../../ports/engine.ts";
-import type { ApplyReport, ManifestApplier } from "../../ports/manifests.ts";
 import {
   isStoreError,
   type ObjectStore,
@@ -17,7 +16,6 @@ import {
 } from "../../ports/object-store.ts";
 import type { LiveRun, LogLine, LogOptions, RunLogs } from "../../ports/runs.ts";
 import type { StateAdmin, StateId, StateSummary, StateVersion } from "../../ports/state.ts";
-import type { WireApply } from "../../server/wire.ts";
 import { type Ask, EngineConnection } from "./connection.ts";
 
 /** A running engine, through its socket, by the same ports as if it were here. */
@@ -26,7 +24,6 @@ export interface EngineClient {
   readonly store: ObjectStore;
   readonly logs: RunLogs;
   readonly states: StateAdmin;
-  readonly manifests: ManifestApplier;
 }
 
 export function connectEngine(socket: string, clock: Clock): EngineClient {
@@ -36,13 +33,6 @@ export function connectEngine(socket: string, clock: Clock): EngineClient {
     store: objectStore(connection),
     logs: runLogs(connection),
     states: stateAdmin(connection),
-    manifests: {
-      apply(files, options, call) {
-        const json: WireApply = { files, options };
-        const ask: Ask = { method: "POST", path: ["manifests"], body: { json } };
-        return connection.askJson<ApplyReport>(ask, call);
-      },
-    },
   };
 }
 
