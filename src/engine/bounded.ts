@@ -10,16 +10,23 @@ export interface Bound {
 
 /**
  * Makes a call that ends in time even if the one who is called does not keep to its signal: then
- * the answer is lost, and nobody waits for it.
+ * the answer is lost, and nobody waits for it. When the call is over so is its signal, which frees
+ * the timer and stops what may still go on behind it.
  */
 export async function bounded<T>(
   clock: Clock,
   bound: Bound,
   work: (call: Call) => Promise<T>,
 ): Promise<T> {
-  const signal = clock.deadline(bound.what, bound.ms, bound.parent);
-  signal.throwIfAborted();
-  return await orAbort(work({ signal }), signal);
+  bound.parent?.throwIfAborted();
+  const over = new AbortController();
+  const ends = bound.parent === undefined ? [over.signal] : [bound.parent, over.signal];
+  const signal = clock.deadline(bound.what, bound.ms, AbortSignal.any(ends));
+  try {
+    return await orAbort(work({ signal }), signal);
+  } finally {
+    over.abort();
+  }
 }
 
 /** The promise, or the signal's reason as an error if that comes first. */

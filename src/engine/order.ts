@@ -16,7 +16,8 @@ export interface PreparedRun {
   /** Environment of the runner, besides what main hands to every runner. */
   readonly env: Readonly<Record<string, string>>;
   readonly order: StartOrder;
-  files(): InputFile[];
+  /** Opens what is sent to the runner; it can be read as long as the call goes on. */
+  files(call: Call): Promise<InputFile[]>;
 }
 
 export interface OrderPorts {
@@ -51,7 +52,6 @@ export async function prepareRun(
   if (resolved.state === "failed") throw new StaleIntent(resolved.message);
   const { inputs } = resolved;
   if (inputs.digest !== run.inputsDigest) throw stale("its variables or environment changed");
-  const artifact = await openArtifact(terraform, run, ports, call);
   const plan =
     run.operation === "apply" ? await intendedPlan(terraform, run, ports, call) : undefined;
   const access = await stateAccess(terraform, run, ports.door, call);
@@ -59,7 +59,10 @@ export async function prepareRun(
   return {
     env: inputs.env,
     order,
-    files: () => [artifactFile(artifact), ...(plan === undefined ? [] : [planFile(plan)])],
+    async files(sending) {
+      const artifact = artifactFile(await openArtifact(terraform, run, ports, sending));
+      return plan === undefined ? [artifact] : [artifact, planFile(plan)];
+    },
   };
 }
 

@@ -285,10 +285,10 @@ export class Supervisor {
   async #give(connection: RunnerConnection, parent: AbortSignal): Promise<void> {
     const { clock } = this.#ports;
     const prepared = await this.#prepare(parent);
-    for (const file of prepared.files()) {
-      const bound = { what: `Sending ${file.name}`, ms: CALL_MS, parent };
-      await bounded(clock, bound, (call) => connection.putFile(file, call));
-    }
+    const sending = { what: "Sending files to the runner", ms: 3 * CALL_MS, parent };
+    await bounded(clock, sending, async (call) => {
+      for (const file of await prepared.files(call)) await connection.putFile(file, call);
+    });
     this.#orderSent = true;
     const bound = { what: "Starting the run", ms: CALL_MS, parent };
     await bounded(clock, bound, (call) => connection.start(prepared.order, call));

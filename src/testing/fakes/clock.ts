@@ -48,12 +48,19 @@ export class VirtualClock implements Clock {
 
   deadline(what: string, ms: number, parent?: AbortSignal): AbortSignal {
     const own = new AbortController();
-    const reason = new DOMException(`${what} took longer than ${ms} ms`, "TimeoutError");
-    const timer = this.#timer(ms, () => {
+    if (parent?.aborted) own.abort(parent.reason);
+    if (own.signal.aborted) return own.signal;
+    const follow = () => end(parent?.reason);
+    const timer = this.#timer(ms, () =>
+      end(new DOMException(`${what} took longer than ${ms} ms`, "TimeoutError")),
+    );
+    const end = (reason: unknown) => {
       this.#timers.delete(timer);
+      parent?.removeEventListener("abort", follow);
       own.abort(reason);
-    });
-    return parent === undefined ? own.signal : AbortSignal.any([own.signal, parent]);
+    };
+    parent?.addEventListener("abort", follow, { once: true });
+    return own.signal;
   }
 
   /** What lagMs answers from now on. */

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { StoreFaults } from "../../adapters/memory/faults.ts";
+import { FaultyObjectStore, StoreFaults } from "../../adapters/memory/faults.ts";
 import { memoryObjectStore } from "../../adapters/memory/object-store.ts";
 import type { GitRepository } from "../../api/core.ts";
 import { type AnyObject, type KindName, keyOf, type ObjectOf } from "../../api/kinds.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import { decide } from "../../domain/decide.ts";
+import type { Observed } from "../../domain/facts.ts";
 import { createEngine, type Engine } from "../../engine/engine.ts";
 import type { EngineOptions, EnginePorts } from "../../engine/ports.ts";
 import { ArtifactError, type ArtifactStore } from "../../ports/artifacts.ts";
@@ -38,6 +39,7 @@ export interface LivingEngine {
  */
 export class World {
   readonly clock = new VirtualClock();
+  /** What goes wrong with the store for engines; people who look always see what there is. */
   readonly faults = new StoreFaults();
   readonly store: ObjectStore;
   readonly platform: FakeRunnerPlatform;
@@ -47,15 +49,19 @@ export class World {
   /** Lines of the engines' log that tell of a bug. */
   readonly bugs: string[] = [];
   readonly lines: string[] = [];
+  /** Called before each decision; may throw as a bug would. */
+  beforeDecision: (observed: Observed) => void = () => {};
   readonly #options: WorldOptions;
   readonly #random;
+  readonly #faulty: ObjectStore;
   readonly #artifacts = new Map<string, Uint8Array>();
 
   constructor(options: WorldOptions = {}) {
     this.#options = options;
     this.#random = seededRandom(options.seed ?? 1);
     const { clock, faults } = this;
-    this.store = memoryObjectStore({ clock, random: this.#random, faults });
+    this.store = memoryObjectStore({ clock, random: this.#random });
+    this.#faulty = new FaultyObjectStore(this.store, faults, clock);
     this.platform = new FakeRunnerPlatform({
       clock,
       ...(options.script === undefined ? {} : { script: options.script }),
@@ -185,7 +191,7 @@ export class World {
       },
     };
     return {
-      store: mortal("store", this.store, life),
+      store: mortal("store", this.#faulty, life),
       platform: mortal("platform", this.platform, life),
       artifacts: mortal("artifacts", this.#artifactStore(), life),
       git: undefined,
@@ -195,7 +201,10 @@ export class World {
       clock: mortalClock,
       random: this.#random,
       log: this.#log(),
-      decide,
+      decide: (observed, nowMs) => {
+        this.beforeDecision(observed);
+        return decide(observed, nowMs);
+      },
     };
   }
 
