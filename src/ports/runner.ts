@@ -68,16 +68,26 @@ export interface PlatformFact {
   readonly goneAt: string | undefined;
 }
 
-/** One runner, spoken to. Every method but `watch` ends within 10 s. Errors are RunnerError. */
+/**
+ * One runner, spoken to. Errors are RunnerError. Every method but `watch` ends within 10 s;
+ * `putFile` within 10 s after the last chunk that moved on, and `watch` if nothing at all comes in
+ * that time. From then on a heartbeat comes every 2 s, and its absence is the caller's to judge.
+ */
 export interface RunnerConnection {
   hello(call: Call): Promise<RunnerHello>;
   /** Sends a file in chunks; the runner checks the digest (sha256 hex). */
   putFile(file: InputFile, call: Call): Promise<void>;
   /** Starts the operation; a second start with the same run id answers like the first. */
   start(order: StartOrder, call: Call): Promise<void>;
-  /** Sends a file in chunks; the runner checks its digest (sha256 hex). */
+  /**
+   * Events with `sequence` from `fromSequence` on (1 is the first), and the log from a byte offset
+   * on: that of the last line received, or 0. Ends behind the outcome.
+   */
   watch(from: { fromSequence: number; logOffset: number }, call: Call): AsyncIterable<RunEvent>;
-  /** SIGINT once, grace, SIGKILL; answers at once. */
+  /**
+   * SIGINT once, grace, SIGKILL; answers at once. The outcome is `cancelled`, unless something was
+   * left that must be told: then it is `failed`.
+   */
   cancel(graceMs: number, call: Call): Promise<void>;
   /** Everything is collected: the runner removes its work and exits. */
   release(call: Call): Promise<void>;

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { LockFact } from "../domain/facts.ts";
+import type { JournalEvent } from "./messages.ts";
 
 // What tofu says with -json, line by line. Used for progress, for messages to people, and for what
 // a dead runner's tofu had under way; whether a command succeeded is never read from here.
@@ -125,6 +126,19 @@ export class ProgressLedger {
   readonly #open = new Map<string, { resource: string; action: string }>();
   readonly #created = new Map<string, { key: string; value: string } | undefined>();
 
+  /**
+   * What a run's journal tells. The runner journals progress before it cuts the output file off,
+   * so the ledger is whole if the file is read on top of the journal.
+   */
+  static of(events: readonly JournalEvent[]): ProgressLedger {
+    const ledger = new ProgressLedger();
+    for (const event of events) {
+      if (event.type !== "progress") continue;
+      ledger.see({ ...event, kind: "progress", identity: undefined, text: "" });
+    }
+    return ledger;
+  }
+
   see(line: TofuLine): void {
     if (line.kind !== "progress") return;
     const { resource, action, state, identity } = line;
@@ -156,7 +170,10 @@ export interface ApplyTrace {
   readonly errors: readonly Diagnostic[];
 }
 
-/** Reads the output file of an apply to its end; a file that is not there tells nothing. */
+/**
+ * Reads the output file of an apply to its end, on top of what the journal told. A file that is not
+ * there tells nothing.
+ */
 export async function readApplyTrace(path: string, ledger: ProgressLedger): Promise<ApplyTrace> {
   const errors: Diagnostic[] = [];
   const lines = createInterface({ input: createReadStream(path, "utf8"), crlfDelay: Infinity });

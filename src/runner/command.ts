@@ -122,7 +122,8 @@ export function failureOf(
   const nothingOpen = !more.stateRescued && (more.unrecorded ?? []).length === 0;
   if (end.by === "stop" && nothingOpen) return new StageStopped(stage, stopText(stage, end));
   const said = [endText(stage, end), message].filter((text) => text !== "").join("\n");
-  const { exitCode } = end;
+  // Ended by a signal it did not say how it went.
+  const exitCode = end.exitCode !== undefined && end.exitCode > 128 ? undefined : end.exitCode;
   return new StageFailure(stage, said, { exitCode, lock, planStale, ...more });
 }
 

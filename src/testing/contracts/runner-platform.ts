@@ -222,7 +222,12 @@ export function runnerPlatformContract(
       await inSlow(connection);
       await connection.cancel(200, call());
       const outcome = outcomeOf(await all(connection.watch(START, call(60_000))));
-      expect(outcome).toMatchObject({ kind: "cancelled", stage: "apply" });
+      expect(outcome).toMatchObject({
+        kind: "failed",
+        stage: "apply",
+        exitCode: undefined,
+        unrecorded: [bench.resources[1]],
+      });
       expect((await fact(run)).workersAlive).toBe(0);
     });
 

@@ -171,7 +171,9 @@ export class FakeRun {
       await this.#workerEnd(worker, order.stageLimitMs[stage]);
       if (!(await this.#awake())) return;
       if (worker.end !== 0) {
-        if (!this.#cancelled) return this.#finish(this.#failure(worker, script));
+        // Killed in the middle of something: a failure that names it, whoever asked for the end.
+        const open = worker.end === "killed" && worker.inFlight !== undefined;
+        if (!this.#cancelled || open) return this.#finish(this.#failure(worker, script));
         break;
       }
     }

@@ -1,0 +1,174 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { stages } from "../api/terraform.ts";
+import type { StartOrder } from "../ports/runner.ts";
+import { EntrySchema, StartRequestSchema } from "./generated/runner_pb.ts";
+import {
+  entryFromMessage,
+  entryToMessage,
+  type JournalEvent,
+  orderFromMessage,
+  orderFromText,
+  orderToMessage,
+  orderToText,
+  stageFrom,
+} from "./messages.ts";
+
+const full: StartOrder = {
+  runId: "run-1",
+  epoch: 7,
+  namespace: "team",
+  name: "network",
+  operation: "apply",
+  destroy: true,
+  path: "./live",
+  artifactDigest: "aa",
+  planDigest: "bb",
+  env: { AWS_REGION: "eu-1" },
+  variables: '{"n":12345678901234567890}',
+  backend: 'terraform {\n  backend "http" {}\n}\n',
+  backendConfig: { bucket: "states" },
+  workspace: "prod",
+  workspaceByAddress: true,
+  upgrade: true,
+  lock: false,
+  lockTimeout: "30s",
+  refresh: true,
+  targets: ["a.b", 'c.d["e"]'],
+  parallelism: 3,
+  varFiles: ["common.tfvars"],
+  readablePlan: "human",
+  outputs: true,
+  sensitive: ["hunter2"],
+  stageLimitMs: { init: 600_000, plan: 1_800_000 },
+  outputLimitBytes: 2 ** 40,
+};
+
+const bare: StartOrder = {
+  ...full,
+  operation: "plan",
+  destroy: false,
+  planDigest: undefined,
+  backend: undefined,
+  env: {},
+  backendConfig: {},
+  targets: [],
+  varFiles: [],
+  sensitive: [],
+  stageLimitMs: {},
+  readablePlan: "none",
+  path: "",
+};
+
+describe("an order", () => {
+  test.each(Object.entries({ full, bare }))("%s, survives the wire", (_, order) => {
+    const bytes = toBinary(StartRequestSchema, orderToMessage(order));
+    expect(orderFromMessage(fromBinary(StartRequestSchema, bytes))).toEqual(order);
+  });
+
+  test.each(Object.entries({ full, bare }))("%s, survives the disk", (_, order) => {
+    expect(orderFromText(orderToText(order))).toEqual(order);
+  });
+
+  test("a field that a later version adds is no harm", () => {
+    const text = orderToText(bare).replace("{", '{"addedLater":{"a":1},');
+    expect(orderFromText(text)).toEqual(bare);
+  });
+});
+
+const lock = {
+  id: "9db590f1",
+  operation: "OperationTypeApply",
+  who: "root@host",
+  created: "2026-08-13T12:00:00.000Z",
+  runId: undefined,
+};
+const summary = { add: 1, change: 2, destroy: 3, import: 4 };
+const outputs = [{ name: "token", sensitive: true }];
+
+const events: Record<string, JournalEvent> = {
+  "a stage": { type: "stage", sequence: 1, stage: "init", at: "2026-08-13T12:00:00.000Z" },
+  "progress that began": {
+    type: "progress",
+    sequence: 2,
+    resource: "a.b",
+    action: "create",
+    state: "started",
+  },
+  "progress that failed": {
+    type: "progress",
+    sequence: 3,
+    resource: "a.b",
+    action: "delete",
+    state: "failed",
+  },
+  "a plan without outputs": outcome({
+    kind: "planned",
+    changes: true,
+    summary,
+    planDigest: "cc",
+    nothingToDestroy: false,
+    outputs: undefined,
+  }),
+  "a plan that found nothing and read no output at all": outcome({
+    kind: "planned",
+    changes: false,
+    summary,
+    planDigest: "cc",
+    nothingToDestroy: true,
+    outputs: [],
+  }),
+  "an apply": outcome({ kind: "applied", outputs }),
+  "an apply whose outputs nobody wants": outcome({ kind: "applied", outputs: undefined }),
+  "a failure with everything": outcome({
+    kind: "failed",
+    stage: "apply",
+    reason: "TFExecApplyFailed",
+    message: "No",
+    exitCode: 1,
+    lock,
+    planStale: true,
+    stateRescued: true,
+    unrecorded: ["a.b"],
+  }),
+  "a failure with nothing": outcome({
+    kind: "failed",
+    stage: "artifact",
+    reason: "ArtifactFailed",
+    message: "",
+    exitCode: undefined,
+    lock: undefined,
+    planStale: false,
+    stateRescued: false,
+    unrecorded: [],
+  }),
+  "exit code 0 is not the same as none": outcome({
+    kind: "orphaned",
+    stage: "apply",
+    exitCode: 0,
+    unrecorded: [],
+    stateRescued: false,
+  }),
+  "an orphan without exit code": outcome({
+    kind: "orphaned",
+    stage: "apply",
+    exitCode: undefined,
+    unrecorded: ["a.b"],
+    stateRescued: true,
+  }),
+  "a cancelled run": outcome({ kind: "cancelled", stage: "plan", message: "Stopped" }),
+};
+
+function outcome(what: Extract<JournalEvent, { type: "outcome" }>["outcome"]): JournalEvent {
+  return { type: "outcome", sequence: 9, outcome: what };
+}
+
+test.each(Object.entries(events))("%s survives the wire", (_, event) => {
+  const bytes = toBinary(EntrySchema, entryToMessage(event));
+  expect(entryFromMessage(fromBinary(EntrySchema, bytes))).toEqual(event);
+});
+
+test("every stage of the API has its name on the wire, and no other", () => {
+  expect(stages.map(stageFrom)).toEqual([...stages]);
+  expect(() => stageFrom("toString")).toThrow('Stage "toString" is not known to this version');
+});
