@@ -141,7 +141,7 @@ describe("nobody there", () => {
 });
 
 describe("silence", () => {
-  test("each call ends at the limit, on a connection of its own, and no error escapes", async () => {
+  test("each call ends at the limit, on its own connection, and no error escapes", async () => {
     const escaped = vi.fn();
     process.on("uncaughtException", escaped);
     process.on("unhandledRejection", escaped);

@@ -85,7 +85,12 @@ describe("a line", () => {
       noise: false,
     },
     "of outputs is its message, never a value": {
-      line: '{"@level":"info","@message":"Outputs: 1","type":"outputs","outputs":{"o":{"value":"v"}}}',
+      line: JSON.stringify({
+        "@level": "info",
+        "@message": "Outputs: 1",
+        type: "outputs",
+        outputs: { o: { value: "v" } },
+      }),
       text: "Outputs: 1",
       noise: false,
     },

@@ -41,16 +41,30 @@ function formsOf(value: string): string[] {
       json,
       // Go's encoder also escapes these three.
       json.replaceAll("<", "\\u003c").replaceAll(">", "\\u003e").replaceAll("&", "\\u0026"),
-      ...(part.length < LENGTH_MIN ? [] : [unpadded(bytes.toString("base64"))]),
-      ...(part.length < LENGTH_MIN ? [] : [bytes.toString("base64url")]),
+      ...base64Forms(bytes).flatMap((form) => [form, urlSafe(form)]),
       encoded(part),
     ];
   });
 }
 
-/** The padding depends on what follows, and may be left out. */
-function unpadded(base64: string): string {
-  return base64.replace(/=+$/, "");
+/**
+ * A value alone, and as a part of something longer, such as `user:password`: three bytes become
+ * four characters, so there it looks different by where it begins, and the characters at its ends
+ * depend on its neighbours. What lies between them does not.
+ */
+function base64Forms(bytes: Buffer): string[] {
+  if (bytes.length < LENGTH_MIN) return [];
+  const alone = bytes.toString("base64");
+  const inside = [0, 1, 2].map((before) => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64");
+    const whole = Math.floor(((before + bytes.length) * 8) / 6);
+    return text.slice(Math.ceil((before * 8) / 6), whole);
+  });
+  return [alone, alone.replace(/=+$/, ""), ...inside.filter((part) => part.length >= 6)];
+}
+
+function urlSafe(base64: string): string {
+  return base64.replaceAll("+", "-").replaceAll("/", "_");
 }
 
 function encoded(text: string): string {
