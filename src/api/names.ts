@@ -22,6 +22,9 @@ export const CONDITION = {
   output: "Output",
   healthCheck: "HealthCheck",
   stateLocked: "StateLocked",
+  /** Of sources, as source-controller has them: there is an artifact; the last fetch failed. */
+  artifactInStorage: "ArtifactInStorage",
+  fetchFailed: "FetchFailed",
 } as const;
 
 /** Reasons of conditions and events: upstream's first, then what Nigari adds, each explained. */
@@ -58,6 +61,10 @@ export const REASON = {
   reconciliationFailed: "ReconciliationFailed",
   planSucceed: "TerraformPlanSucceed",
   destroySucceed: "TerraformDestroySucceed",
+  /** Of sources, as source-controller has them. */
+  succeeded: "Succeeded",
+  gitOperationFailed: "GitOperationFailed",
+  authenticationFailed: "AuthenticationFailed",
   /** The spec really uses a field that this version does not obey; nothing is touched. */
   fieldNotObeyed: "FieldNotObeyed",
   /** The spec is wrong in itself; the message names field and mend. */

@@ -1,5 +1,5 @@
 import type { Decision, LostApplyPolicy, Observed } from "../domain/facts.ts";
-import type { ArtifactStore, GitSource } from "../ports/artifacts.ts";
+import type { ArtifactKeeper, ArtifactStore, GitSource } from "../ports/artifacts.ts";
 import type { Clock, Random } from "../ports/clock.ts";
 import type { Leadership } from "../ports/leadership.ts";
 import type { Log } from "../ports/log.ts";
@@ -15,6 +15,8 @@ export interface EnginePorts {
   readonly artifacts: ArtifactStore;
   /** Undefined where somebody else makes the artifacts (in a cluster: source-controller). */
   readonly git: GitSource | undefined;
+  /** What `git` keeps its archives in; old ones are cleared out. */
+  readonly keeper?: ArtifactKeeper;
   /** Undefined where states lie elsewhere. */
   readonly door: StateDoor | undefined;
   readonly logs: RunLogs;

@@ -10,6 +10,7 @@ import type { EngineOptions, EnginePorts } from "./ports.ts";
 import { type Priority, WorkQueue } from "./queue.ts";
 import { type Next, type ReconcilerPorts, reconcile } from "./reconciler.ts";
 import { rescueState } from "./rescue.ts";
+import { Sources } from "./sources.ts";
 import { Supervisors } from "./supervisors.ts";
 import { Watches } from "./watches.ts";
 
@@ -74,6 +75,7 @@ export class Session {
     this.#keep("the sweep of runs", () =>
       sweepOrphans({ ...this.#ports, janitor: this.#janitor }, over),
     );
+    this.#keepSources(over);
     const workers = Array.from({ length: this.#options.passWorkers }, () => this.#work());
     this.#workers = Promise.all(workers);
   }
@@ -181,6 +183,14 @@ export class Session {
         events: this.#events,
       },
     };
+  }
+
+  /** Where no source-controller makes the artifacts. */
+  #keepSources(over: AbortSignal): void {
+    const { git } = this.#ports;
+    if (git === undefined) return;
+    const sources = new Sources({ ...this.#ports, git });
+    this.#keep("the sources", () => sources.run(over));
   }
 
   async #loadEvents(): Promise<void> {
