@@ -120,8 +120,7 @@ const FileMapping = object(
     secretRef: object({ name: text("Secret."), key: maybe(text("Key.")) }, "Where it comes from."),
     location: oneOf(["home", "workspace"], "Base folder."),
     path: Type.String({
-      // tofu-controller's ^(.?[/_a-zA-Z0-9]{1,})*$ means the same, but takes exponential time here.
-      pattern: "^([^/_a-zA-Z0-9\\n]?[/_a-zA-Z0-9])*$",
+      pattern: "^(.?[/_a-zA-Z0-9]{1,})*$",
       description: "Path below the base folder.",
     }),
   },
@@ -141,7 +140,7 @@ const HealthCheck = object(
 
 const Webhook = object(
   {
-    stage: maybe(oneOf(["post-planning"], "Stage; post-planning by default.")),
+    stage: oneOf(["post-planning"], "Stage."),
     enabled: maybe(flag("True by default.")),
     url: text("URL."),
     payloadType: maybe(text("SpecAndPlan (default), SpecOnly or PlanOnly.")),

@@ -19,6 +19,8 @@ export async function collectRun(folder: RunFolder): Promise<RunOutcome> {
   const events = readJournal(folder.journal);
   const outcome = outcomeOf(events);
   if (outcome !== undefined) return outcome;
+  // The journal knows what was cut off from the output, the output what came after the journal.
+  const ledger = ProgressLedger.of(events);
   const begun = events.findLast((event) => event.type === "stage");
   const stage: Stage = begun?.type === "stage" ? begun.stage : "launch";
   const exitCode = readExitFile(join(folder.steps, `${stage}.exit`));
@@ -27,7 +29,8 @@ export async function collectRun(folder: RunFolder): Promise<RunOutcome> {
     kind: "orphaned",
     stage,
     exitCode: lost ? undefined : exitCode,
-    unrecorded: stage === "apply" ? await unrecorded(folder, lost || exitCode === PANICKED) : [],
+    unrecorded:
+      stage === "apply" ? await unrecorded(folder, ledger, lost || exitCode === PANICKED) : [],
     stateRescued: await keepErroredState(folder),
   };
 }
@@ -37,9 +40,12 @@ export async function collectRun(folder: RunFolder): Promise<RunOutcome> {
  * came to no end of its own, what it had created counts too, because it hands its state on every
  * 20 s at most; who can read the state takes off what is in it.
  */
-async function unrecorded(folder: RunFolder, lost: boolean): Promise<string[]> {
-  const output = join(folder.steps, "apply.out");
-  const { ledger } = await readApplyTrace(output, new ProgressLedger());
+async function unrecorded(
+  folder: RunFolder,
+  ledger: ProgressLedger,
+  lost: boolean,
+): Promise<string[]> {
+  await readApplyTrace(join(folder.steps, "apply.out"), ledger);
   const created = lost ? [...ledger.created().keys()] : [];
   return [...new Set([...ledger.inFlight(), ...created])].sort();
 }
