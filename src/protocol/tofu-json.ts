@@ -83,6 +83,24 @@ export function diagnosticText(diagnostic: Diagnostic): string {
   return [place === "" ? head : `${head} (${place})`, detail].filter((part) => part).join("\n");
 }
 
+/** How a line stands in the run's log; undefined if it does not. */
+export function loggedAs(
+  line: TofuLine,
+): { readonly text: string; readonly weight: "matters" | "noise" } | undefined {
+  switch (line.kind) {
+    case "progress":
+      return { text: line.text, weight: "matters" };
+    case "diagnostic":
+      return { text: diagnosticText(line.diagnostic), weight: "matters" };
+    case "text": {
+      const text = line.text.trim();
+      return text === "" ? undefined : { text, weight: line.noise ? "noise" : "matters" };
+    }
+    case "none":
+      return undefined;
+  }
+}
+
 /** The summaries that say that a saved plan no longer fits: only a new plan helps. */
 const STALE = [
   "Saved plan is stale",

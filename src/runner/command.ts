@@ -1,20 +1,21 @@
 import { join } from "node:path";
 import type { Stage } from "../api/terraform.ts";
 import type { Journal } from "../protocol/journal.ts";
+import type { Mask } from "../protocol/masking.ts";
 import type { JournalBody, StartOrder } from "../protocol/messages.ts";
 import type { RunFolder } from "../protocol/run-folder.ts";
+import type { RunLog } from "../protocol/run-log.ts";
 import {
   type Diagnostic,
   diagnosticText,
   lockIn,
+  loggedAs,
   ProgressLedger,
   parseTofuLine,
   saysPlanStale,
   type TofuLine,
 } from "../protocol/tofu-json.ts";
 import { StageAbandoned, StageFailure, StageStopped } from "./failure.ts";
-import type { Mask } from "./masking.ts";
-import type { RunLog } from "./run-log.ts";
 import { runStep, type StepEnd } from "./step.ts";
 import { Stopping } from "./stopping.ts";
 import { followFile } from "./tail.ts";
@@ -206,25 +207,16 @@ class Listener {
   }
 
   #ui(line: TofuLine): void {
-    const { log } = this.#context;
     this.#ledger.see(line);
-    switch (line.kind) {
-      case "progress":
-        log.write(line.text);
-        if (line.state !== "going") {
-          const { resource, action, state } = line;
-          this.#progress.push({ type: "progress", resource, action, state });
-        }
-        return;
-      case "diagnostic":
-        if (line.diagnostic.severity === "error") this.#errors.push(line.diagnostic);
-        log.write(diagnosticText(line.diagnostic));
-        return;
-      case "text":
-        if (line.text.trim() !== "") log.write(line.text.trim(), line.noise ? "noise" : "matters");
-        return;
-      case "none":
+    if (line.kind === "progress" && line.state !== "going") {
+      const { resource, action, state } = line;
+      this.#progress.push({ type: "progress", resource, action, state });
     }
+    if (line.kind === "diagnostic" && line.diagnostic.severity === "error") {
+      this.#errors.push(line.diagnostic);
+    }
+    const logged = loggedAs(line);
+    if (logged !== undefined) this.#context.log.write(logged.text, logged.weight);
   }
 }
 

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import type { Stage } from "../api/terraform.ts";
 import { writeDurably } from "../protocol/durable.ts";
 import { Journal, outcomeOf } from "../protocol/journal.ts";
+import { maskOf } from "../protocol/masking.ts";
 import { orderToText, type RunOutcome, type StartOrder } from "../protocol/messages.ts";
 import type { RunFolder, RunIdentity } from "../protocol/run-folder.ts";
+import { RunLog } from "../protocol/run-log.ts";
 import { StageAbandoned, StageFailure, StageStopped } from "./failure.ts";
-import { maskOf } from "./masking.ts";
 import { carryOut } from "./operation.ts";
 import { digestOf } from "./results.ts";
-import { RunLog } from "./run-log.ts";
 import { Stopping } from "./stopping.ts";
 
 /** Why an order or a release is not taken. */
