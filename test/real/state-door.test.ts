@@ -100,6 +100,39 @@ function everyFile(folder: string): [string, Buffer][] {
     .map((path) => [path, readFileSync(path)]);
 }
 
+test("a state that tofu encrypts is kept in order too, though it cannot be read", async () => {
+  const module = tofuModule(
+    join(scratch, "encrypted"),
+    `${hcl(2, 0)}
+terraform {
+  encryption {
+    key_provider "pbkdf2" "key" {
+      passphrase = "a-pass-phrase-of-a-test"
+    }
+    method "aes_gcm" "method" {
+      keys = key_provider.pbkdf2.key
+    }
+    state {
+      method = method.aes_gcm.method
+    }
+  }
+}
+`,
+  );
+  const run = await access("apply-1");
+  await module.run(run, "init", "-input=false");
+  await module.run(run, ...apply);
+  await module.run(run, ...apply, "-replace=terraform_data.step[1]");
+  expect(await program.door.rescued(state)).toEqual([]);
+  const [current, before] = await program.door.versions(state);
+  expect(current?.lineage).toMatch(/^[0-9a-f-]{36}$/);
+  expect(current?.serial).toBeGreaterThan(before?.serial ?? 0);
+  const content = Buffer.from((await program.door.show(state, undefined)) ?? []).toString();
+  expect(content).toContain("encrypted_data");
+  expect(content).not.toContain("terraform_data");
+  expect(await module.run(run, "plan", "-input=false")).toContain("No changes");
+});
+
 test("the second run sees who holds the lock", async () => {
   const module = tofu(1, 4);
   const first = await access("apply-1");
