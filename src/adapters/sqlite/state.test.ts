@@ -65,6 +65,11 @@ describe("the files beside the database", () => {
       yield Buffer.from(text);
     }
     for (const serial of [3, 4]) await states.write(late, content(stateText(serial)), call);
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(stateText(5));
+      throw new Error("The line is dead");
+    }
+    await expect(states.write(late, broken(), call)).rejects.toThrow("The line is dead");
     expect(files()).toHaveLength(3);
     const [aside] = await states.rescued(home, call);
     await states.drop(home, aside?.id ?? "", call);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Log } from "../../ports/log.ts";
-import { type StateAccess, type StateId, StateRefused } from "../../ports/state.ts";
+import { type StateAccess, StateDamaged, type StateId, StateRefused } from "../../ports/state.ts";
 import { stateText } from "../../testing/contracts/state-storage.ts";
 import { MemoryStates } from "../../testing/fakes/memory-states.ts";
 import { createClock } from "../system/clock.ts";
@@ -341,6 +341,13 @@ describe("a storage in trouble", () => {
     const answer = await send(run, "POST", { body: stateText(1), query: "?ID=l-r1" });
     expect(answer).toEqual({ status: 503, text: "The state door is in trouble" });
     expect(lines.join("\n")).toContain("No space left on device");
+  });
+
+  test("whose state is damaged does not pass it for an absent one, nor lets tofu wait", async () => {
+    const run = await locked("r1");
+    storage.read = () => Promise.reject(new StateDamaged("State file x is not what was written"));
+    expect(await send(run, "GET")).toEqual({ status: 422, text: "The state door is in trouble" });
+    expect(lines.join("\n")).toContain("State file x is not what was written");
   });
 
   test("never says how long to wait: that would shorten the fifteen minutes", async () => {

@@ -131,7 +131,6 @@ async function closeServer(
   closing: AbortController,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
   const cut = () => {
     closing.abort(new Error("The state door was closed"));
     server.closeAllConnections();
