@@ -2,7 +2,7 @@ import { retryIntervalMs } from "./backoff.ts";
 import type { Decision, Effect, Observed } from "./facts.ts";
 import type { Ground } from "./ground.ts";
 import { effectPauseMs } from "./limits.ts";
-import { change, type Outcome, openPass, type Pass, wantsDestroy } from "./pass.ts";
+import { change, type Outcome, openPass, type Pass, wantsDestroy, withEffects } from "./pass.ts";
 import { isAtRest } from "./standing.ts";
 import { admit } from "./steps/admit.ts";
 import { dependencies } from "./steps/dependencies.ts";
@@ -63,15 +63,6 @@ function planned(pass: Pass, ground: Ground): Outcome {
   return withEffects(next, startRun(next, ground, { operation: "plan", reason, ...direction }));
 }
 
-/** Effects of steps that passed on go with what a later step decides. */
-function withEffects(pass: Pass, outcome: Outcome): Outcome {
-  return {
-    ...outcome,
-    before: [...pass.effects.before, ...(outcome.before ?? [])],
-    after: [...pass.effects.after, ...(outcome.after ?? [])],
-  };
-}
-
 /**
  * An effect that has just failed is not asked for again in this pass: the status stays as it was,
  * says what does not work, and the next pass tries again.
@@ -121,8 +112,10 @@ const effectText: Readonly<Record<Effect["do"], string>> = {
 function complete(pass: Pass, outcome: Outcome): Decision {
   const { standing } = outcome;
   const rest = isAtRest(standing);
+  // What a run found holds for the spec it obeyed, not for one that was edited meanwhile.
+  const generation = (outcome.fields.run ?? pass.fields.run)?.generation ?? pass.generation;
   const fields = change(outcome.fields, {
-    ...(rest ? { observedGeneration: pass.generation } : {}),
+    ...(rest ? { observedGeneration: generation } : {}),
     // A pass that began after the request and came to rest has answered it, whatever it found.
     ...(rest && outcome.fields.run === undefined && pass.fields.run === undefined
       ? { lastHandledReconcileAt: pass.requested ?? outcome.fields.lastHandledReconcileAt }
@@ -132,7 +125,7 @@ function complete(pass: Pass, outcome: Outcome): Decision {
     old: pass.terraform.status?.conditions ?? [],
     standing,
     marks: outcome.marks ?? {},
-    generation: pass.generation,
+    generation,
     nowMs: pass.nowMs,
   });
   return {

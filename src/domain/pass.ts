@@ -135,6 +135,15 @@ export function parked(pass: Pass, why: string, standing: Standing, marks: Marks
   return { why, standing, marks, fields: change(pass.fields, { nextDueAt: undefined }) };
 }
 
+/** Effects of steps that passed on go with what a later step decides. */
+export function withEffects(pass: Pass, outcome: Outcome): Outcome {
+  return {
+    ...outcome,
+    before: [...pass.effects.before, ...(outcome.before ?? [])],
+    after: [...pass.effects.after, ...(outcome.after ?? [])],
+  };
+}
+
 export function normal(reason: string, message: string): Effect {
   return { do: "event", type: "Normal", reason, message };
 }

@@ -10,6 +10,7 @@ import { retryIntervalMs } from "./backoff.ts";
 import type { Effect, LockFact } from "./facts.ts";
 import { change, type Fields, type Outcome, type Pass, warning } from "./pass.ts";
 import type { Marks } from "./standing.ts";
+import { cut } from "./text.ts";
 import { secondText, timeText } from "./time.ts";
 
 /** What every end of a run has in common: how it is remembered, counted, and followed. */
@@ -33,7 +34,7 @@ export function lastRunOf(pass: Pass, run: RunStatus, ended: Ended): LastRunStat
     attempt,
     ...(startedAt === undefined ? {} : { startedAt }),
     finishedAt: timeText(pass.nowMs),
-    message: ended.message,
+    message: cut(ended.message),
     ...(unrecorded.length === 0 ? {} : { unrecorded: [...unrecorded] }),
   };
 }

@@ -14,7 +14,7 @@ export function happened(run: RunStatus, fact: RunFact): string {
     case "unreachable":
       return `The runner did not answer ${during}${lastSign(run)}`;
     case "person":
-      return `A person ordered the run to be ended ${during}`;
+      return `A person has ordered the end of the run ${during}`;
     case "deletion":
       return `The run was ended ${during}, for the object is being deleted`;
     case "orphaned":
@@ -22,7 +22,9 @@ export function happened(run: RunStatus, fact: RunFact): string {
       break;
   }
   if (fact.runner !== "gone" && fact.verdict !== "dead") {
-    return `The runner does not answer ${during}${lastSign(run)}`;
+    return fact.verdict === "unreachable"
+      ? `The runner does not answer ${during}${lastSign(run)}`
+      : `A person has ordered the end of the run ${during}`;
   }
   const proof = fact.proof ?? "";
   if (/^killed|^ended|^stopped/.test(proof)) return `The runner was ${proof} ${during}`;

@@ -1,10 +1,9 @@
 import type { Condition } from "../api/meta.ts";
 import { CONDITION, REASON } from "../api/names.ts";
 import type { Marks, Standing } from "./standing.ts";
+import { cut } from "./text.ts";
 import { secondText } from "./time.ts";
 
-/** Longest message of a condition, in characters, as tofu-controller cuts it. */
-const MESSAGE_LENGTH_MAX = 20_000;
 /** What upstream says in Reconciling, whatever it does. */
 const FULFILLING = "Fulfilling prerequisites";
 
@@ -75,13 +74,6 @@ function byRank(a: Condition, b: Condition): number {
     (b.observedGeneration ?? 0) - (a.observedGeneration ?? 0) ||
     (a.type < b.type ? -1 : 1)
   );
-}
-
-function cut(message: string): string {
-  if (message.length <= MESSAGE_LENGTH_MAX) return message;
-  const characters = [...message];
-  if (characters.length <= MESSAGE_LENGTH_MAX) return message;
-  return `${characters.slice(0, MESSAGE_LENGTH_MAX).join("")}...`;
 }
 
 function summaryOf(standing: Standing, old: readonly Condition[]): Summary {

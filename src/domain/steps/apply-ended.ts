@@ -1,8 +1,8 @@
 import { REASON } from "../../api/names.ts";
-import type { RunStatus } from "../../api/terraform.ts";
+import type { RunStatus, Stage } from "../../api/terraform.ts";
 import { intervalMs, lostRunPause } from "../backoff.ts";
 import type { OutputFact, RunOutcome } from "../facts.ts";
-import { phaseOf } from "../lost-run.ts";
+import { type Phase, phaseOf } from "../lost-run.ts";
 import { type OutputsVerdict, outputsVerdict } from "../outputs.ts";
 import { basisOf, change, type Fields, normal, type Outcome, type Pass, warning } from "../pass.ts";
 import { failed, failureText, lastRunOf, nothingPending, succeeded } from "../run-results.ts";
@@ -43,6 +43,16 @@ export function applyEnded(pass: Pass, run: RunStatus, outcome: RunOutcome): Out
     case "planned":
       throw new Error("runEnded lets no plan's outcome come here");
   }
+}
+
+/**
+ * The phase in which an apply ended. If the runner was once heard to apply, no later word of an
+ * earlier stage makes the plan one that may be sent again.
+ */
+function phaseAt(pass: Pass, stage: Stage): Phase {
+  const phase = phaseOf("apply", stage);
+  const heard = phaseOf("apply", pass.observed.run?.stage ?? stage);
+  return phase === "prepares" && heard !== "prepares" ? "writes" : phase;
 }
 
 /** What holds of the status once an apply has been carried out. */
@@ -124,7 +134,7 @@ function applyFailed(pass: Pass, run: RunStatus, outcome: Failed): Outcome {
   const destroy = run.destroy === true;
   const { stage, lock, message } = outcome;
   const said = failureText(stage, outcome, destroy);
-  const phase = phaseOf("apply", stage);
+  const phase = phaseAt(pass, stage);
   if (phase === "prepares") {
     return failed(pass, run, { stage, reason: said.reason, message: said.message, lock });
   }
@@ -181,7 +191,7 @@ function stale(pass: Pass, run: RunStatus, outcome: Failed): Outcome {
 function applyOrphaned(pass: Pass, run: RunStatus, outcome: Orphaned): Outcome {
   const proof = pass.observed.run?.proof ?? "every process of the run is gone";
   const before = fenced(pass, run, proof);
-  const phase = phaseOf("apply", outcome.stage);
+  const phase = phaseAt(pass, outcome.stage);
   const applied = phase === "ends" || (phase === "writes" && outcome.exitCode === 0);
   const failedAlone =
     phase === "writes" && outcome.exitCode !== undefined && outcome.exitCode !== 0;
@@ -200,7 +210,7 @@ function applyOrphaned(pass: Pass, run: RunStatus, outcome: Orphaned): Outcome {
   }
   const lostRuns = (pass.fields.lostRuns ?? 0) + 1;
   const pauseMs = applied ? 0 : lostRunPause(lostRuns, pass.observed.engine.jitter);
-  const what = orphanText(run, outcome, applied, proof);
+  const what = orphanText(run, outcome, { phase, applied, proof });
   const ended = {
     outcome: applied ? ("succeeded" as const) : ("lost" as const),
     stage: outcome.stage,
@@ -241,12 +251,16 @@ function confirming(fields: Fields, before: Fields): Fields {
   return change(fields, { held: before.held });
 }
 
-function orphanText(run: RunStatus, outcome: Orphaned, applied: boolean, proof: string): string {
-  const lost = `The runner was lost (${proof})`;
-  if (phaseOf("apply", outcome.stage) === "prepares") {
+function orphanText(
+  run: RunStatus,
+  outcome: Orphaned,
+  known: { readonly phase: Phase; readonly applied: boolean; readonly proof: string },
+): string {
+  const lost = `The runner was lost (${known.proof})`;
+  if (known.phase === "prepares") {
     return `${lost} before it applied anything; plan ${run.planId ?? ""} is tried again`;
   }
-  if (applied) {
+  if (known.applied) {
     return `${lost}, but tofu finished the apply; a fresh plan confirms it and reads the outputs`;
   }
   const unrecorded = unrecordedText(outcome.unrecorded);

@@ -1,4 +1,4 @@
-import { CONDITION, REASON } from "../../api/names.ts";
+import { REASON } from "../../api/names.ts";
 import { intervalMs, retryIntervalMs } from "../backoff.ts";
 import type { Ground } from "../ground.ts";
 import { outputsMissing } from "../outputs.ts";
@@ -30,7 +30,6 @@ export function isReason(found: RunReason | Outcome): found is RunReason {
 function changedBecause(pass: Pass, ground: Ground): RunReason | undefined {
   const { fields } = pass;
   const attempted = fields.attempted;
-  if (pass.requested !== undefined) return "Requested";
   if (attempted === undefined && fields.lastPlanAt === undefined) return "FirstPlan";
   if (pass.staleBecause !== undefined) return "PlanStale";
   const generation = attempted?.generation ?? fields.observedGeneration;
@@ -41,6 +40,7 @@ function changedBecause(pass: Pass, ground: Ground): RunReason | undefined {
   if (attempted !== undefined && attempted.inputsDigest !== ground.inputsDigest) {
     return "InputsChanged";
   }
+  if (pass.requested !== undefined) return "Requested";
   return wasBlocked(pass) ? "Unblocked" : undefined;
 }
 
@@ -54,18 +54,16 @@ const blocks: readonly string[] = [
   REASON.lockHeld,
   REASON.suspended,
   REASON.deletionBlocked,
+  REASON.artifactFailed,
   REASON.varsGenerationFailed,
+  REASON.execInitFailed,
 ];
 
-/** An artifact that failed in a run is a failure with its time; one that lacked blocked. */
+/** What a run found is a failure with its time; what a pass found without a run was in the way. */
 function wasBlocked(pass: Pass): boolean {
   const { ready, fields } = pass;
   if (ready === undefined || ready.status === "True") return false;
-  if (blocks.includes(ready.reason)) return (fields.lastRun?.message ?? "") !== ready.message;
-  const stalled = pass.terraform.status?.conditions?.some(
-    (each) => each.type === CONDITION.stalled && each.reason === REASON.artifactFailed,
-  );
-  return ready.reason === REASON.artifactFailed && stalled === true;
+  return blocks.includes(ready.reason) && fields.lastRun?.message !== ready.message;
 }
 
 /** When the object is due by time; objects that another controller left say it in other fields. */

@@ -2,9 +2,8 @@ import { FINALIZER, REASON } from "../../api/names.ts";
 import { retryIntervalMs } from "../backoff.ts";
 import type { ArtifactFact } from "../facts.ts";
 import type { Ground } from "../ground.ts";
-import { type Outcome, type Pass, waiting, wantsDestroy } from "../pass.ts";
-import { timeOf } from "../time.ts";
-import { due } from "./due.ts";
+import { type Outcome, type Pass, waiting, wantsDestroy, withEffects } from "../pass.ts";
+import { holdOff } from "./due.ts";
 import { pending } from "./pending.ts";
 import { rescued } from "./rescued.ts";
 import { startRun } from "./start.ts";
@@ -69,22 +68,10 @@ function destroy(pass: Pass): Outcome {
   if (kept !== undefined) return kept;
   const next = pending(pass, ground);
   if ("why" in next) return next;
-  const wait = retryPause(next, ground);
-  return (
-    wait ??
-    startRun(next, ground, { operation: "plan", reason: "DestroyOnDeletion", destroy: true })
-  );
-}
-
-/** After a failed destroy the retry interval holds; the first attempt waits for nothing. */
-function retryPause(pass: Pass, ground: Ground): Outcome | undefined {
-  if (pass.fields.attempted?.destroy !== true && (pass.fields.lostRuns ?? 0) === 0) {
-    return undefined;
-  }
-  const found = due(pass, ground);
-  return typeof found === "string" || timeOf(found.fields.nextDueAt) === undefined
-    ? undefined
-    : found;
+  // After a failed destroy the retry interval holds; the first attempt waits for nothing.
+  const wait = next.fields.attempted?.destroy === true ? holdOff(next) : undefined;
+  const intent = { operation: "plan", reason: "DestroyOnDeletion", destroy: true } as const;
+  return withEffects(next, wait ?? startRun(next, ground, intent));
 }
 
 /** Artifact and inputs of a destroy; the last artifact will do if the source is gone. */

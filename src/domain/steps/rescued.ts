@@ -10,7 +10,7 @@ import { change, type Outcome, type Pass, warning } from "../pass.ts";
  * May set: Ready False and Stalled (StateRescued).
  */
 export function rescued(pass: Pass): Outcome | undefined {
-  const kept = pass.observed.state.rescued;
+  const kept = [...pass.observed.state.rescued].sort((a, b) => (a.id < b.id ? -1 : 1));
   const first = kept[0];
   if (first === undefined) return undefined;
   const name = keyText(keyOf(pass.terraform));

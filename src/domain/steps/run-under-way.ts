@@ -3,7 +3,14 @@ import { END_RUN, REASON } from "../../api/names.ts";
 import type { Ending, RunStatus } from "../../api/terraform.ts";
 import type { RunFact } from "../facts.ts";
 import { interruptGraceMs, overrunGraceMs, signRefreshMs } from "../limits.ts";
-import { lostRunTable, type Measure, phaseNow, situationOf } from "../lost-run.ts";
+import {
+  lostRunTable,
+  type Measure,
+  type Phase,
+  phaseNow,
+  type Situation,
+  situationOf,
+} from "../lost-run.ts";
 import { change, type Outcome, type Pass, wantsDestroy, warning } from "../pass.ts";
 import { followRun, looksAgain, notLaunched } from "../run-notes.ts";
 import { happened } from "../run-words.ts";
@@ -30,12 +37,14 @@ export function runUnderWay(pass: Pass): Outcome | undefined {
       return lostRun(pass, run, fact);
     case "go-on":
       return fact.launchError === undefined
-        ? watched(pass, followRun(pass, run, fact), undefined)
+        ? watched(pass, followRun(pass, answering(run), fact), undefined)
         : notLaunched(pass, run, fact);
     case "end":
       return ended(pass, run, fact, measured);
     case "interrupt":
       return interrupted(pass, run, fact, measured.next);
+    case "ask":
+      return asked(pass, run, fact, measured.next);
     case "wait":
     case "watch":
     case "collect":
@@ -43,8 +52,16 @@ export function runUnderWay(pass: Pass): Outcome | undefined {
   }
 }
 
+/** A runner that answers again is not ended for its silence. */
+function answering(run: RunStatus): RunStatus {
+  if (run.ending !== "unreachable") return run;
+  const { ending: _, ...rest } = run;
+  return rest;
+}
+
 interface Measured {
-  readonly measure: Measure;
+  /** "ask": SIGINT once, because a person says so. */
+  readonly measure: Measure | "ask";
   readonly next: string;
   readonly ending: Ending;
 }
@@ -57,7 +74,7 @@ function measure(pass: Pass, run: RunStatus, fact: RunFact): Measured {
   const ending = situation === "orphaned" ? "orphaned" : "unreachable";
   if (situation === "dead") return { ...answer, ending };
   if (pass.terraform.metadata.annotations?.[END_RUN] === run.id) {
-    return { measure: "end", next: "a person has ordered its end", ending: "person" };
+    return orderedEnd(pass, run, phase, situation);
   }
   if (phase === "reads" || phase === "ends") {
     if (overdue(pass, run, fact)) {
@@ -69,6 +86,17 @@ function measure(pass: Pass, run: RunStatus, fact: RunFact): Measured {
     }
   }
   return { ...answer, ending };
+}
+
+/** A person orders the end. An apply whose runner answers is first asked, so that it can save. */
+function orderedEnd(pass: Pass, run: RunStatus, phase: Phase, situation: Situation): Measured {
+  const ordered = { next: "its processes are ended", ending: "person" } as const;
+  const since = timeOf(run.interruptedAt);
+  const graceIsOver = since !== undefined && pass.nowMs - since >= interruptGraceMs();
+  if (situation !== "answers" || phase === "reads" || phase === "ends" || graceIsOver) {
+    return { measure: "end", ...ordered };
+  }
+  return { measure: "ask", next: "it is asked to stop, and ended after 10m", ending: "person" };
 }
 
 /** The runner ends an overrun by itself; this is for one that does not. */
@@ -117,7 +145,8 @@ function troubled(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outc
   const following = followRun(pass, run, fact);
   const lost = fact.runner === "gone" || fact.verdict === "dead";
   const message = `${happened(following, fact)}; ${next}${processes(fact)}`;
-  const reason = lost ? REASON.runnerLost : REASON.runnerUnreachable;
+  const silent = fact.verdict === "unreachable" ? REASON.runnerUnreachable : REASON.progressing;
+  const reason = lost ? REASON.runnerLost : silent;
   const news = run.note !== message && pass.ready?.reason !== reason;
   const outcome = watched(
     pass,
@@ -159,14 +188,7 @@ function ended(pass: Pass, run: RunStatus, fact: RunFact, measured: Measured): O
 function interrupted(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outcome {
   const since = timeOf(run.interruptedAt);
   if (pass.observed.engine.lostApply === "wait") return forPerson(pass, run, fact);
-  if (since === undefined) {
-    const asked = { ...run, interruptedAt: timeText(pass.nowMs) };
-    const outcome = troubled(pass, asked, fact, next);
-    return {
-      ...outcome,
-      after: [...(outcome.after ?? []), { do: "interrupt-run", runId: run.id }],
-    };
-  }
+  if (since === undefined) return asked(pass, run, fact, next);
   if (pass.nowMs - since < interruptGraceMs()) {
     const until = secondText(since + interruptGraceMs());
     return troubled(
@@ -177,6 +199,13 @@ function interrupted(pass: Pass, run: RunStatus, fact: RunFact, next: string): O
     );
   }
   return forPerson(pass, run, fact);
+}
+
+/** The order to stop is stored before it is given, so that it is never given twice. */
+function asked(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outcome {
+  if (run.interruptedAt !== undefined) return troubled(pass, run, fact, next);
+  const outcome = troubled(pass, { ...run, interruptedAt: timeText(pass.nowMs) }, fact, next);
+  return { ...outcome, after: [...(outcome.after ?? []), { do: "interrupt-run", runId: run.id }] };
 }
 
 function forPerson(pass: Pass, run: RunStatus, fact: RunFact): Outcome {
