@@ -120,7 +120,8 @@ const FileMapping = object(
     secretRef: object({ name: text("Secret."), key: maybe(text("Key.")) }, "Where it comes from."),
     location: oneOf(["home", "workspace"], "Base folder."),
     path: Type.String({
-      pattern: "^(.?[/_a-zA-Z0-9]{1,})*$",
+      // tofu-controller's ^(.?[/_a-zA-Z0-9]{1,})*$ means the same, but takes exponential time here.
+      pattern: "^([^/_a-zA-Z0-9\\n]?[/_a-zA-Z0-9])*$",
       description: "Path below the base folder.",
     }),
   },
@@ -140,7 +141,7 @@ const HealthCheck = object(
 
 const Webhook = object(
   {
-    stage: oneOf(["post-planning"], "Stage."),
+    stage: maybe(oneOf(["post-planning"], "Stage; post-planning by default.")),
     enabled: maybe(flag("True by default.")),
     url: text("URL."),
     payloadType: maybe(text("SpecAndPlan (default), SpecOnly or PlanOnly.")),

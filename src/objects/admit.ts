@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { kinds } from "../api/kinds.ts";
 import { describeRef, StoreError } from "../ports/object-store.ts";
+import { errorAt, type Problem } from "./problem.ts";
 import type { Stored } from "./shelf.ts";
-import { mapOf, type Problem, problemsOf, problemText, withoutBreaks } from "./validity.ts";
+import { mapOf, problemsOf, withoutBreaks } from "./validity.ts";
 
 /**
  * What becomes of an object that somebody hands in: the bookkeeping of metadata as the Kubernetes
@@ -29,7 +30,7 @@ export function admitNew(input: Stored, { uid, nowMs }: Birth): Stored {
   const wrong = problemsOf(object);
   if (resourceVersion !== undefined) {
     const text = "must not be set on an object to be created; remove it";
-    wrong.push({ path: ["metadata", "resourceVersion"], text });
+    wrong.push(errorAt(["metadata", "resourceVersion"], text));
   }
   refuse(object, wrong);
   return object;
@@ -51,7 +52,7 @@ export function admitChange(stored: Stored, input: Stored): Stored {
 /** The stored object with the status of `input`. */
 export function admitStatus(stored: Stored, input: Stored): Stored {
   if (!kinds[stored.kind].hasStatus) {
-    refuse(stored, [{ path: ["status"], text: `a ${stored.kind} has none; change the object` }]);
+    refuse(stored, [errorAt(["status"], `a ${stored.kind} has none; change the object`)]);
   }
   const { status: _, ...rest } = stored;
   const next = input.status === undefined ? rest : { ...rest, status: input.status };
@@ -103,7 +104,10 @@ export function nameOf({ kind, metadata }: Stored): string {
 
 function refuse(object: Stored, problems: readonly Problem[]): void {
   if (problems.length === 0) return;
-  throw new StoreError("Invalid", `${nameOf(object)}: ${problemText(problems)}`);
+  throw new StoreError(
+    "Invalid",
+    `${nameOf(object)}: ${problems.map(({ text }) => text).join("; ")}`,
+  );
 }
 
 /** The part of an object whose changes a generation counts. */
@@ -142,20 +146,17 @@ function changeProblems(stored: Stored, next: Stored): Problem[] {
     const added = (next.metadata.finalizers ?? []).filter((each) => !had.has(each));
     if (added.length > 0) {
       const text = `${added.join(", ")} cannot be added while the object is being deleted`;
-      problems.push({ path: ["metadata", "finalizers"], text });
+      problems.push(errorAt(["metadata", "finalizers"], text));
     }
   }
   if (stored.kind === "Secret" && stored.type !== next.type) {
-    problems.push({
-      path: ["type"],
-      text: "cannot be changed; delete the Secret and make it anew",
-    });
+    problems.push(errorAt(["type"], "cannot be changed; delete the Secret and make it anew"));
   }
   if (stored.immutable === true && holdsData(stored)) {
     for (const field of ["immutable", "data", "binaryData"]) {
       if (isDeepStrictEqual(stored[field], next[field])) continue;
       const text = `cannot be changed, since the ${stored.kind} is immutable; make it anew`;
-      problems.push({ path: [field], text });
+      problems.push(errorAt([field], text));
     }
   }
   return problems;

@@ -1,13 +1,8 @@
-import { type FieldPath, fieldText } from "../api/field-path.ts";
+import type { FieldPath } from "../api/field-path.ts";
 import { kinds } from "../api/kinds.ts";
+import { errorAt, type Problem } from "./problem.ts";
 import type { Stored } from "./shelf.ts";
-
-/** What the Kubernetes API refuses in any object, beyond its schema. */
-export interface Problem {
-  readonly path: FieldPath;
-  /** What is wrong and how to mend it; follows the path and a colon. */
-  readonly text: string;
-}
+import { quote } from "./words.ts";
 
 /** etcd's limit of one request, which bounds every object of a cluster. */
 export const OBJECT_BYTES_MAX = 1.5 * 1024 * 1024;
@@ -26,29 +21,22 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 export function problemsOf(object: Stored): Problem[] {
   const bytes = Buffer.byteLength(JSON.stringify(object));
   if (bytes > OBJECT_BYTES_MAX) {
-    return [{ path: [], text: `has ${bytes} bytes; at most ${OBJECT_BYTES_MAX} are possible` }];
+    return [errorAt([], `has ${bytes} bytes; at most ${OBJECT_BYTES_MAX} are possible`)];
   }
   return [...typeProblems(object), ...metadataProblems(object), ...dataProblems(object)];
-}
-
-/** The problems in one line, for an error's message. */
-export function problemText(problems: readonly Problem[]): string {
-  return problems
-    .map(({ path, text }) => (path.length === 0 ? text : `${fieldText(path)}: ${text}`))
-    .join("; ");
 }
 
 function typeProblems({ kind, apiVersion }: Stored): Problem[] {
   const expected = kinds[kind].apiVersion;
   if (apiVersion === expected) return [];
-  return [{ path: ["apiVersion"], text: `must be ${expected} for a ${kind}` }];
+  return [errorAt(["apiVersion"], `must be ${expected} for a ${kind}`)];
 }
 
 function metadataProblems({ metadata }: Stored): Problem[] {
   const { name, namespace, labels = {}, annotations = {}, finalizers = [] } = metadata;
   const problems: Problem[] = [];
   const check = (ok: boolean, path: FieldPath, text: string) => {
-    if (!ok) problems.push({ path: ["metadata", ...path], text });
+    if (!ok) problems.push(errorAt(["metadata", ...path], text));
   };
   check(isSubdomain(name), ["name"], `${quote(name)} is no valid name; ${SUBDOMAIN_MEND}`);
   check(
@@ -92,10 +80,10 @@ function ownerProblems(owners: NonNullable<Stored["metadata"]["ownerReferences"]
   const problems = owners.flatMap((owner, index) =>
     (["apiVersion", "kind", "name", "uid"] as const)
       .filter((field) => typeof owner[field] !== "string" || owner[field] === "")
-      .map((field) => ({ path: [...path, index, field], text: "must not be empty" })),
+      .map((field) => errorAt([...path, index, field], "must not be empty")),
   );
   if (owners.filter(({ controller }) => controller === true).length > 1) {
-    problems.push({ path, text: "only one owner may be the controller" });
+    problems.push(errorAt(path, "only one owner may be the controller"));
   }
   return problems;
 }
@@ -113,7 +101,7 @@ function dataProblems(object: Stored): Problem[] {
     const binary = mapOf(object.binaryData);
     const problems = [...textProblems("data", data), ...base64Problems("binaryData", binary, "")];
     for (const key of Object.keys(data).filter((each) => Object.hasOwn(binary, each))) {
-      problems.push({ path: ["binaryData", key], text: "stands in data too; remove one" });
+      problems.push(errorAt(["binaryData", key], "stands in data too; remove one"));
     }
     return [...problems, ...sizeProblem("data", decodedBytes(binary) + textBytes(data))];
   }
@@ -127,7 +115,7 @@ function textProblems(field: string, values: Values): Problem[] {
     ...keyProblem(field, key),
     ...(typeof value === "string"
       ? []
-      : [{ path: [field, key], text: "must be a string; put it in quotes" }]),
+      : [errorAt([field, key], "must be a string; put it in quotes")]),
   ]);
 }
 
@@ -137,19 +125,18 @@ function base64Problems(field: string, values: Values, mend: string): Problem[] 
   );
   return [
     ...textProblems(field, values),
-    ...wrong.map(([key]) => ({ path: [field, key], text: `is not base64${mend}` })),
+    ...wrong.map(([key]) => errorAt([field, key], `is not base64${mend}`)),
   ];
 }
 
 function keyProblem(field: string, key: string): Problem[] {
   if (DATA_KEY.test(key) && key !== "." && !key.startsWith("..")) return [];
-  return [{ path: [field, key], text: 'is no valid key; use letters, digits, "-", "_", "."' }];
+  return [errorAt([field, key], 'is no valid key; use letters, digits, "-", "_", "."')];
 }
 
 function sizeProblem(field: string, bytes: number): Problem[] {
   if (bytes <= DATA_BYTES_MAX) return [];
-  const text = `has ${bytes} bytes of values; at most ${DATA_BYTES_MAX} are possible`;
-  return [{ path: [field], text }];
+  return [errorAt([field], `has ${bytes} bytes of values; at most ${DATA_BYTES_MAX} are possible`)];
 }
 
 /** Standard base64 without the line breaks that people put into it. */
@@ -194,9 +181,4 @@ export function mapOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : {};
-}
-
-function quote(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 80 ? `${text.slice(0, 77)}…"` : text;
 }

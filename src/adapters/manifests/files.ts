@@ -1,0 +1,106 @@
+import { createReadStream } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { buffer } from "node:stream/consumers";
+import type { Diagnostic } from "../../api/diagnostic.ts";
+import type { Call } from "../../ports/call.ts";
+import { type ManifestReport, type ManifestText, readManifests, TEXT_BYTES_MAX } from "./read.ts";
+
+/** More files than this are no folder of manifests, but somebody's home. */
+const FILES_MAX = 10_000;
+
+/**
+ * Reads the manifests at `path`: a file, or every .yaml, .yml and .json file of a folder and the
+ * folders below it, hidden ones left out. Never throws for what it finds.
+ */
+export async function readManifestFiles(
+  path: string,
+  namespace: string | undefined,
+  call: Call,
+): Promise<ManifestReport> {
+  const texts: ManifestText[] = [];
+  const diagnostics: Diagnostic[] = [];
+  const fail = (file: string, summary: string) =>
+    diagnostics.push({ severity: "error", summary, file });
+  try {
+    const isFolder = (await stat(path)).isDirectory();
+    const files = isFolder ? await filesBelow(path, call) : [path];
+    if (files.length > FILES_MAX) {
+      const mend = "name the folder that holds the manifests";
+      fail(path, `The folder holds more than ${FILES_MAX} files; ${mend}`);
+    } else {
+      for (const file of files) {
+        call.signal.throwIfAborted();
+        const text = await readText(file, isFolder, call);
+        if ("summary" in text) diagnostics.push(text);
+        else texts.push(text);
+      }
+    }
+  } catch (error) {
+    if (call.signal.aborted) throw error;
+    fail(path, whyUnreadable(error));
+  }
+  const report = readManifests(texts, namespace);
+  return {
+    objects: report.objects,
+    warnings: [...diagnostics.filter(isWarning), ...report.warnings],
+    errors: [...diagnostics.filter((each) => !isWarning(each)), ...report.errors],
+  };
+}
+
+function isWarning({ severity }: Diagnostic): boolean {
+  return severity === "warning";
+}
+
+/** In an order that is the same everywhere. */
+async function filesBelow(folder: string, call: Call): Promise<string[]> {
+  call.signal.throwIfAborted();
+  const entries = await readdir(folder, { withFileTypes: true });
+  const files: string[] = [];
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+    const path = join(folder, entry.name);
+    // A link to a folder is not followed: it may lead round in circles.
+    if (entry.isDirectory()) files.push(...(await filesBelow(path, call)));
+    else if (/\.(ya?ml|json)$/.test(entry.name)) files.push(path);
+    if (files.length > FILES_MAX) break;
+  }
+  return files;
+}
+
+async function readText(
+  file: string,
+  found: boolean,
+  call: Call,
+): Promise<ManifestText | Diagnostic> {
+  try {
+    const stats = await stat(file);
+    if (found && !stats.isFile()) {
+      return { severity: "warning", summary: "Skipped, not a plain file", file };
+    }
+    if (found && stats.size > TEXT_BYTES_MAX) {
+      const summary = `Skipped, larger than the ${TEXT_BYTES_MAX} bytes of a manifest`;
+      return { severity: "warning", summary, file };
+    }
+    // The byte at `end` comes too, so that a text that is too large is known to be.
+    const options = { end: TEXT_BYTES_MAX, signal: call.signal };
+    const content = await buffer(createReadStream(file, options));
+    return { file, content, folder: dirname(resolve(file)), found };
+  } catch (error) {
+    if (call.signal.aborted) throw error;
+    return { severity: "error", summary: whyUnreadable(error), file };
+  }
+}
+
+/** Why a file could not be read, in words. */
+export function whyUnreadable(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+  return reasons[code] ?? `The file cannot be read (${code})`;
+}
+
+const reasons: { readonly [code: string]: string } = {
+  ENOENT: "There is no such file or folder; check the path",
+  EACCES: "The file may not be read; check its permissions",
+  EISDIR: "A folder stands where a file is needed; name a file in it",
+  ELOOP: "The link leads round in circles; remove it",
+};
