@@ -120,7 +120,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   "adapters/engine-client": adapter([], ["server"]),
   "adapters/git": adapter([], ["processes"]),
   "adapters/kubernetes": adapter([], ["evidence"]),
-  "adapters/manifests": adapter(["yaml"], ["objects"]),
+  "adapters/manifests": adapter(["yaml", "tar"], ["objects"]),
   "adapters/memory": adapter([], ["objects"]),
   "adapters/opentofu": adapter([], ["processes"]),
   "adapters/process": adapter(["@grpc/grpc-js"], ["protocol", "processes"]),
