@@ -104,6 +104,12 @@ export function keyText(key: ObjectKey): string {
   return `${key.namespace}/${key.name}`;
 }
 
+/** The key of an object from that form. */
+export function parseKey(text: string): ObjectKey {
+  const slash = text.indexOf("/");
+  return { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
+}
+
 /** The key of an object; "default" where it names no namespace. */
 export function keyOf(object: { metadata: { name: string; namespace?: string } }): ObjectKey {
   return { namespace: object.metadata.namespace ?? "default", name: object.metadata.name };

@@ -373,6 +373,7 @@ export const Basis = object(
     revision: text("Revision of the source."),
     generation: Type.Integer({ description: "Generation of the spec." }),
     inputsDigest: text("Digest of the inputs."),
+    artifactDigest: maybe(text("Digest of the artifact, for a destroy after its source has gone.")),
     destroy: maybe(flag("To destroy everything.")),
   },
   "What a run was made from.",

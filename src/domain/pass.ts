@@ -89,8 +89,9 @@ export function wantsDestroy(pass: Pass): boolean {
 }
 
 export function basisOf(run: RunStatus): Basis {
-  const { revision, generation, inputsDigest, destroy } = run;
-  return { revision, generation, inputsDigest, ...(destroy === true ? { destroy } : {}) };
+  const { revision, generation, inputsDigest, artifactDigest, destroy } = run;
+  const ground = { revision, generation, inputsDigest, artifactDigest };
+  return { ...ground, ...(destroy === true ? { destroy } : {}) };
 }
 
 export function sameBasis(a: Basis | undefined, b: Basis): boolean {

@@ -1,12 +1,14 @@
 import { type AnyObject, keyOf, keyText, type ObjectKey } from "../api/kinds.ts";
 import type { Terraform } from "../api/terraform.ts";
 import type {
+  ArtifactFact,
   DependencyFact,
   Observed,
   PendingPlanFact,
   SourceFact,
   StateFact,
 } from "../domain/facts.ts";
+import { ArtifactError } from "../ports/artifacts.ts";
 import type { Call } from "../ports/call.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import { type InputsResult, resolveInputs } from "./inputs.ts";
@@ -17,7 +19,7 @@ import type { EngineOptions, EnginePorts } from "./ports.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 /** What a pass reads from. */
-export interface GatherPorts extends Pick<EnginePorts, "door" | "random"> {
+export interface GatherPorts extends Pick<EnginePorts, "artifacts" | "door" | "random"> {
   readonly store: ObjectStore;
   readonly supervisors: Supervisors;
   readonly options: EngineOptions;
@@ -50,18 +52,21 @@ export async function gather(
   supervisors.follow(terraform);
   // Before the state: a state that the outcome calls rescued must not be missing below.
   const run = supervisors.fact(key);
-  const [source, dependencies, dependants, inputs, plan, outputsSecret, state] = await Promise.all([
-    sourceFact(terraform, ports, call),
-    dependencyFacts(terraform, ports, call),
-    dependantsOf(terraform, store, call),
-    resolveInputs(terraform, store, call),
-    planFact(terraform, store, call),
-    outputsFact(terraform, store, call),
-    stateFact(terraform, ports, call),
-  ]);
+  const [source, lastArtifact, dependencies, dependants, inputs, plan, outputsSecret, state] =
+    await Promise.all([
+      sourceFact(terraform, ports, call),
+      lastArtifactOf(terraform, ports, call),
+      dependencyFacts(terraform, ports, call),
+      dependantsOf(terraform, store, call),
+      resolveInputs(terraform, store, call),
+      planFact(terraform, store, call),
+      outputsFact(terraform, store, call),
+      stateFact(terraform, ports, call),
+    ]);
   const observed: Observed = {
     terraform,
     source,
+    lastArtifact,
     dependencies,
     dependants,
     inputs: inputsFact(inputs),
@@ -121,6 +126,27 @@ function readSource(source: AnyObject): SourceFact {
   }
   const { revision, digest, url, size: sizeBytes } = artifact;
   return { state: "ready", artifact: { revision, digest, url, sizeBytes } };
+}
+
+/** What the object was last made from, if it is still kept: it may have to be destroyed with it. */
+async function lastArtifactOf(
+  terraform: Terraform,
+  ports: GatherPorts,
+  call: Call,
+): Promise<ArtifactFact | undefined> {
+  if (terraform.metadata.deletionTimestamp === undefined) return undefined;
+  const { settled, attempted } = terraform.status ?? {};
+  const last = settled?.artifactDigest === undefined ? attempted : settled;
+  if (last?.artifactDigest === undefined) return undefined;
+  const { revision, artifactDigest: digest } = last;
+  const fact = { revision, digest, url: "", sizeBytes: undefined };
+  try {
+    await ports.artifacts.open(fact, call);
+    return fact;
+  } catch (error) {
+    if (error instanceof ArtifactError) return undefined;
+    throw error;
+  }
 }
 
 async function dependencyFacts(

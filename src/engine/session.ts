@@ -1,4 +1,4 @@
-import type { ObjectKey } from "../api/kinds.ts";
+import { keyText, parseKey } from "../api/kinds.ts";
 import type { Lead } from "../ports/leadership.ts";
 import type { LiveRuns } from "../ports/runs.ts";
 import { bounded, messageOf } from "./bounded.ts";
@@ -151,20 +151,21 @@ export class Session {
         prepare: (key, run, call) => prepareRun(key, run, orders, call),
         rescue: (key, run, call) => rescueState(key, run, rescuing, call),
         stopping: () => this.#stopping,
-        changed: (key) => this.ask(`${key.namespace}/${key.name}`),
+        changed: (key) => this.ask(keyText(key)),
       },
       this.#options.maxRuns,
     );
   }
 
   #makeReconciler(): ReconcilerPorts {
-    const { store, door, random, platform, clock, log, decide } = this.#ports;
+    const { store, artifacts, door, random, platform, clock, log, decide } = this.#ports;
     const supervisors = this.#supervisors;
     return {
       decide,
       log,
       gather: {
         store,
+        artifacts,
         door,
         random,
         supervisors,
@@ -225,10 +226,4 @@ export class Session {
     };
     loop().catch(() => {});
   }
-}
-
-/** The key of an object from its form on the queue. */
-function parseKey(text: string): ObjectKey {
-  const slash = text.indexOf("/");
-  return { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
 }

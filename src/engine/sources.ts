@@ -1,6 +1,6 @@
 import type { GitRepository, Secret } from "../api/core.ts";
 import { parseDuration } from "../api/duration.ts";
-import { keyOf, keyText, type ObjectKey } from "../api/kinds.ts";
+import { keyOf, keyText, type ObjectKey, parseKey } from "../api/kinds.ts";
 import { CONDITION, REASON, REQUESTED_AT } from "../api/names.ts";
 import { secondText } from "../domain/time.ts";
 import {
@@ -298,9 +298,4 @@ function inStorage({ status }: GitRepository): ConditionText[] {
   if (status?.artifact === undefined) return [];
   const message = `stored artifact for revision '${status.artifact.revision}'`;
   return [{ type: CONDITION.artifactInStorage, status: "True", reason: REASON.succeeded, message }];
-}
-
-function parseKey(text: string): ObjectKey {
-  const slash = text.indexOf("/");
-  return { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
 }

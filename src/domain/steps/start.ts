@@ -1,9 +1,9 @@
 import { FINALIZER, REASON } from "../../api/names.ts";
-import type { Basis, Operation, RunStatus } from "../../api/terraform.ts";
+import type { Operation, RunStatus } from "../../api/terraform.ts";
 import type { Effect } from "../facts.ts";
 import type { Ground } from "../ground.ts";
 import { slotPauseMs, stageLimitMs } from "../limits.ts";
-import { change, normal, type Outcome, type Pass, waiting } from "../pass.ts";
+import { basisOf, change, normal, type Outcome, type Pass, waiting } from "../pass.ts";
 import { looksAgain, type RunReason } from "../run-notes.ts";
 import { lockInTheWay, lockText } from "../run-results.ts";
 import { timeOf, timeText } from "../time.ts";
@@ -85,12 +85,7 @@ function noteOf(pass: Pass): { note?: string } {
 
 function startFields(pass: Pass, run: RunStatus, ground: Ground) {
   const { attempted, reconciliationFailures } = pass.fields;
-  const basis: Basis = {
-    revision: run.revision,
-    generation: run.generation,
-    inputsDigest: run.inputsDigest,
-    ...(run.destroy === true ? { destroy: true } : {}),
-  };
+  const basis = basisOf(run);
   const news = attempted?.revision !== basis.revision || attempted.generation !== basis.generation;
   return change(pass.fields, {
     run,
