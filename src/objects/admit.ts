@@ -25,8 +25,9 @@ export function admitNew(input: Stored, { uid, nowMs }: Birth): Stored {
     ...input,
     metadata: { ...given, namespace, uid, ...counted, creationTimestamp: timestamp(nowMs) },
   });
-  // Status is written apart, by the one who observes; what a manifest says of it is no fact.
-  if (kinds[input.kind].hasStatus) delete object.status;
+  // Status is written apart, by the one who observes; what a manifest says of it is no fact. The
+  // definitions of these kinds begin it like this: nobody has looked yet.
+  if (kinds[input.kind].hasStatus) object.status = { observedGeneration: -1 };
   const wrong = problemsOf(object);
   if (resourceVersion !== undefined) {
     const text = "must not be set on an object to be created; remove it";

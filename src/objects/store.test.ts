@@ -105,7 +105,7 @@ describe("what is refused, in words that name object, field and mend", () => {
     "an object larger than etcd takes": {
       object: { ...terraform(), spec: { ...terraform().spec, path: "x".repeat(1_572_864) } },
       message: expect.stringMatching(
-        /^Terraform\/default\/app: has 15731\d\d bytes; at most 1572864 are possible$/,
+        /^Terraform\/default\/app: has 1573\d{3} bytes; at most 1572864 are possible$/,
       ),
     },
     "a Secret's value that is not base64, which is not shown": {

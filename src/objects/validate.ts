@@ -14,10 +14,31 @@ import { nearest, quote } from "./words.ts";
  * value (`null`) are taken out.
  */
 export function problemsIn(kind: KindName, object: unknown): Problem[] {
-  const problems = allProblems(kind, object);
+  const problems = allProblems(kind, object).map((each) => inKnownTerms(kind, each));
   if (problems.length < PROBLEMS_MAX) return problems;
   const more = errorAt([], `has more faults than these ${PROBLEMS_MAX}; mend them first`);
   return [...problems.slice(0, PROBLEMS_MAX), more];
+}
+
+/** Fields that Flux knows and this version does not obey: no typo, so no guess what was meant. */
+const notObeyed: { readonly [K in KindName]?: readonly string[] } = {
+  GitRepository: [
+    "accessFrom",
+    "gitImplementation",
+    "include",
+    "provider",
+    "proxySecretRef",
+    "serviceAccountName",
+    "sparseCheckout",
+    "verify",
+  ],
+};
+
+function inKnownTerms(kind: KindName, problem: Problem): Problem {
+  const [top, field] = problem.path;
+  if (problem.onKey !== true || top !== "spec" || problem.path.length !== 2) return problem;
+  if (!(notObeyed[kind] ?? []).includes(String(field))) return problem;
+  return { ...errorAt(problem.path, "is not obeyed by this version; remove it"), onKey: true };
 }
 
 function allProblems(kind: KindName, object: unknown): Problem[] {

@@ -11,7 +11,7 @@ import type { Call } from "./call.ts";
  * - `update` is refused with `Conflict` unless the object carries the stored resourceVersion. One
  *   that changes nothing is no write: same version, no event.
  * - `update(…, "status")` changes status alone; `update(…, "main")` changes all but status. A
- *   created object has no status.
+ *   created object has the status `{observedGeneration: -1}`, if its kind has one.
  * - Deleting an object with finalizers sets deletionTimestamp (and counts the generation up, as
  *   Kubernetes does); it goes when the last is removed.
  *   No finalizer can be added then (`Invalid`).

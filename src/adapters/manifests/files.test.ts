@@ -1,9 +1,17 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { diagnosticText } from "../../api/diagnostic.ts";
-import { readManifestFiles, whyUnreadable } from "./files.ts";
+import { manifestFolder, readManifestFiles, whyUnreadable } from "./files.ts";
 
 const root = mkdtempSync(join(tmpdir(), "nigari-manifests-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -98,6 +106,24 @@ const reasons: [string, string][] = [
 ];
 test.each(reasons)("the system's %s in words", (code, words) => {
   expect(whyUnreadable(Object.assign(new Error("x"), { code }))).toBe(words);
+});
+
+test("a folder as a source: its version follows what files hold and their names", async () => {
+  const folder = folderWith({ "a.yaml": secret("a"), "b.yaml": "hello" });
+  const source = manifestFolder(folder);
+  const first = await source.read(call);
+  expect(first.objects.map(({ metadata }) => metadata.name)).toEqual(["a"]);
+  expect(await source.read(call)).toEqual(first);
+  const versions = [first.version];
+  writeFileSync(join(folder, "a.yaml"), `${secret("a")}\n`);
+  versions.push((await source.read(call)).version);
+  renameSync(join(folder, "a.yaml"), join(folder, "c.yaml"));
+  versions.push((await source.read(call)).version);
+  expect(new Set(versions).size).toBe(3);
+  writeFileSync(join(folder, "b.yaml"), "kind: Secret\n");
+  expect((await source.read(call)).diagnostics).toMatchObject([
+    { severity: "error", file: join(folder, "b.yaml"), line: 1 },
+  ]);
 });
 
 test("a call that is cancelled ends with its reason", async () => {

@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
 import type { Diagnostic } from "../../api/diagnostic.ts";
 import type { Call } from "../../ports/call.ts";
+import type { ManifestSource } from "../../ports/manifests.ts";
 import { type ManifestReport, type ManifestText, readManifests, TEXT_BYTES_MAX } from "./read.ts";
 
 /** More files than this are no folder of manifests, but somebody's home. */
@@ -18,34 +20,60 @@ export async function readManifestFiles(
   namespace: string | undefined,
   call: Call,
 ): Promise<ManifestReport> {
+  const { texts, diagnostics } = await gather(path, call);
+  const { objects, warnings, errors } = readManifests(texts, namespace);
+  return {
+    objects,
+    warnings: [...diagnostics.filter(isWarning), ...warnings],
+    errors: [...diagnostics.filter((each) => !isWarning(each)), ...errors],
+  };
+}
+
+/** The same files, looked at again and again; the version is a digest of all they hold. */
+export function manifestFolder(path: string, namespace?: string): ManifestSource {
+  return {
+    async read(call) {
+      const { texts, diagnostics } = await gather(path, call);
+      const { objects, warnings, errors } = readManifests(texts, namespace);
+      const digest = createHash("sha256");
+      for (const { file, content } of texts) {
+        digest.update(`${file}\0${content.length}\0`).update(content);
+      }
+      return {
+        version: `sha256:${digest.digest("hex")}`,
+        objects,
+        diagnostics: [...diagnostics, ...errors, ...warnings],
+      };
+    },
+  };
+}
+
+interface Gathered {
+  readonly texts: readonly ManifestText[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+async function gather(path: string, call: Call): Promise<Gathered> {
   const texts: ManifestText[] = [];
   const diagnostics: Diagnostic[] = [];
-  const fail = (file: string, summary: string) =>
-    diagnostics.push({ severity: "error", summary, file });
   try {
     const isFolder = (await stat(path)).isDirectory();
     const files = isFolder ? await filesBelow(path, call) : [path];
     if (files.length > FILES_MAX) {
-      const mend = "name the folder that holds the manifests";
-      fail(path, `The folder holds more than ${FILES_MAX} files; ${mend}`);
-    } else {
-      for (const file of files) {
-        call.signal.throwIfAborted();
-        const text = await readText(file, isFolder, call);
-        if ("summary" in text) diagnostics.push(text);
-        else texts.push(text);
-      }
+      const text = `The folder holds more than ${FILES_MAX} files; name the one with the manifests`;
+      return { texts, diagnostics: [{ severity: "error", summary: text, file: path }] };
+    }
+    for (const file of files) {
+      call.signal.throwIfAborted();
+      const text = await readText(file, isFolder, call);
+      if ("summary" in text) diagnostics.push(text);
+      else texts.push(text);
     }
   } catch (error) {
     if (call.signal.aborted) throw error;
-    fail(path, whyUnreadable(error));
+    diagnostics.push({ severity: "error", summary: whyUnreadable(error), file: path });
   }
-  const report = readManifests(texts, namespace);
-  return {
-    objects: report.objects,
-    warnings: [...diagnostics.filter(isWarning), ...report.warnings],
-    errors: [...diagnostics.filter((each) => !isWarning(each)), ...report.errors],
-  };
+  return { texts, diagnostics };
 }
 
 function isWarning({ severity }: Diagnostic): boolean {

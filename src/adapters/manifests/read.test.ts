@@ -364,6 +364,13 @@ describe("what is told", () => {
           "match ^([^/_a-zA-Z0-9\\n]?[/_a-zA-Z0-9])*$",
       ],
     },
+    "a field of Flux that is not obeyed": {
+      text: `${repository("/srv/code")}  verify: {mode: HEAD}\n`,
+      told: [
+        "app.yaml:7:3: error: GitRepository/default/code: spec.verify: is not obeyed by this " +
+          "version; remove it",
+      ],
+    },
     "a url in scp's form": {
       text: repository("git@example.test:team/code.git"),
       told: [

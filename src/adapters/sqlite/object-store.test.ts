@@ -135,6 +135,19 @@ test("a writer that does not let go makes the store unavailable, not wrong", asy
   await close();
 });
 
+test("a full disk refuses the write with its mend, and nothing of it is kept", async () => {
+  const { store, database, close } = open(fresh());
+  const pages = Object.values(database.prepare("PRAGMA page_count").get() ?? {})[0];
+  database.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`);
+  await expect(store.create(map("a", { x: "y".repeat(50_000) }), call())).rejects.toMatchObject({
+    code: "Unavailable",
+    message: expect.stringMatching(/: the disk is full; make room$/),
+  });
+  expect(await store.list("ConfigMap", {}, call())).toEqual({ resourceVersion: "0", items: [] });
+  await store.create(map("b"), call());
+  await close();
+});
+
 test("two processes that write in turn never give one version twice", async () => {
   const path = fresh();
   const [one, two] = [open(path), open(path)];
