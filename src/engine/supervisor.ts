@@ -326,10 +326,29 @@ export class Supervisor {
     const bound = { what: "Collecting the run", ms: CALL_MS, parent };
     try {
       const outcome = await bounded(clock, bound, (call) => platform.collect(this.run.id, call));
+      await this.#readRest(parent);
       return await this.#finish(outcome, parent);
     } catch (error) {
       if (error instanceof RunnerError && error.code === "NotFound") return this.#vanished();
       throw error;
+    }
+  }
+
+  /** The log lines that the dead runner could not hand over; without them it goes on as well. */
+  async #readRest(parent: AbortSignal): Promise<void> {
+    const { clock, log, platform } = this.#ports;
+    const bound = { what: "Reading the rest of the run's log", ms: CALL_MS, parent };
+    try {
+      for (let more = true; more; ) {
+        const { logOffset } = this.#view;
+        const lines = await bounded(clock, bound, (call) =>
+          platform.readLog(this.run.id, logOffset, call),
+        );
+        for (const line of lines) this.#hear(line);
+        more = this.#view.logOffset > logOffset;
+      }
+    } catch (error) {
+      log.debug("The rest of a run's log cannot be read", { error: messageOf(error) });
     }
   }
 

@@ -31,6 +31,11 @@ export interface RunnerPlatform {
   collect(runId: string, call: Call): Promise<RunOutcome>;
   /** A result file of the run, whether its runner lives or not; undefined if it made none. */
   readFile(runId: string, file: RunFile, call: Call): Promise<Uint8Array | undefined>;
+  /**
+   * Log lines behind a byte offset, as the run's machine has them on disk, at most 1 MiB at once;
+   * none: there are no more. For what a dead runner could not say: `collect` completes the log.
+   */
+  readLog(runId: string, fromOffset: number, call: Call): Promise<LogEvent[]>;
   /** Removes what is left of the run. Refused while a process of it lives. */
   remove(runId: string, call: Call): Promise<void>;
   /** Ids of every run the platform still knows. */
@@ -157,6 +162,13 @@ export interface StartOrder {
   readonly outputLimitBytes: number;
 }
 
+export interface LogEvent {
+  readonly type: "log";
+  /** Byte offset behind this line, for resuming. */
+  readonly offset: number;
+  readonly line: string;
+}
+
 export type RunEvent =
   | { readonly type: "heartbeat" }
   | {
@@ -165,12 +177,7 @@ export type RunEvent =
       readonly stage: Stage;
       readonly at: string;
     }
-  | {
-      readonly type: "log";
-      /** Byte offset behind this line, for resuming. */
-      readonly offset: number;
-      readonly line: string;
-    }
+  | LogEvent
   | {
       readonly type: "progress";
       readonly sequence: number;

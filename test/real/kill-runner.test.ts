@@ -133,6 +133,12 @@ describe("SIGKILL of the runner", () => {
       unrecorded: [],
       stateRescued: false,
     });
+    const log = (await runs.platform.readLog(runId, 0, within())).map(({ line }) => line);
+    for (const { name } of resources) {
+      const made = new RegExp(`^${runs.workspace.address(name)}: Creation complete`);
+      expect(log.filter((line) => made.test(line)).length, name).toBe(1);
+    }
+    expect(log.at(-1)).toContain("the runner died in apply, and OpenTofu ended with exit code 0");
     await leavesNothing(run);
     await appliedOnce();
   });

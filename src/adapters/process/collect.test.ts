@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Journal } from "../../protocol/journal.ts";
-import type { JournalBody } from "../../protocol/messages.ts";
+import { type JournalBody, orderToText } from "../../protocol/messages.ts";
 import { type RunFolder, runFolder } from "../../protocol/run-folder.ts";
+import { RunLog } from "../../protocol/run-log.ts";
+import { bareOrder } from "../../testing/real-runner.ts";
 import { collectRun, erroredState } from "./collect.ts";
+import { capOutput } from "./orphan-output.ts";
 
 let folder: RunFolder;
 beforeEach(() => {
@@ -98,11 +101,64 @@ describe("what is told of a dead runner's run", () => {
   });
 });
 
+describe("the log of an apply whose runner died", () => {
+  const secret = "hunter22-hunter22";
+  const made = output(["apply_start", "a.b"], ["apply_complete", "a.b"], ["apply_start", "a.c"]);
+  const rest = output(["apply_complete", "a.c"], ["apply_start", `a.${secret}`]);
+  const log = () => readFileSync(folder.log, "utf8").trimEnd().split("\n");
+  beforeEach(async () => {
+    write(folder.order, orderToText({ ...bareOrder, operation: "apply", sensitive: [secret] }));
+    await new Journal(folder.journal).append(
+      stage("apply"),
+      { type: "progress", resource: "a.b", action: "create", state: "started" },
+      { type: "progress", resource: "a.b", action: "create", state: "done" },
+    );
+    // What the runner had written: among it a line that came on stderr.
+    const written = new RunLog(folder.log);
+    for (const line of ["nigari: init", "a.b: apply_start", "nigari: apply"]) written.write(line);
+    for (const line of ["a.b: apply_start", "Warning", "a.b: apply_complete"]) written.write(line);
+    written.close();
+  });
+  const before = ["nigari: init", "a.b: apply_start", "nigari: apply", "a.b: apply_start"];
+  const whole = [
+    ...before,
+    "Warning",
+    "a.b: apply_complete",
+    "a.c: apply_start",
+    "a.c: apply_complete",
+    "a.(sensitive value): apply_start",
+  ];
+
+  test("goes on where the runner stopped, masked, and ends with what became of it", async () => {
+    step("apply", { out: `${made}\n${rest}\n`, exit: "0" });
+    const told = "nigari: the runner died in apply, and OpenTofu ended with exit code 0";
+    await collectRun(folder);
+    expect(log()).toEqual([...whole, told]);
+    await collectRun(folder);
+    expect(log()).toEqual([...whole, told]);
+  });
+
+  test("is kept when a flood is cut off, and so is what was under way", async () => {
+    write(folder.order, orderToText({ ...bareOrder, operation: "apply", outputLimitBytes: 2000 }));
+    const noise = JSON.stringify({ "@level": "info", "@message": "x", type: "provision_progress" });
+    step("apply", { out: `${made}\n${`${noise}\n`.repeat(100)}` });
+    await capOutput(folder);
+    expect(readFileSync(join(folder.steps, "apply.out"), "utf8")).toBe("");
+    write(
+      join(folder.steps, "apply.out"),
+      output(["apply_complete", "a.c"], ["apply_start", "a.d"]),
+    );
+    expect(await collectRun(folder)).toMatchObject({ unrecorded: ["a.b", "a.c", "a.d"] });
+    expect(log()).toContain("a.c: apply_start");
+    expect(log()).toContain("a.c: apply_complete");
+  });
+});
+
 describe("a state that tofu could not write", () => {
   const path = () => join(folder.work, "infra", "errored.tfstate");
   beforeEach(async () => {
     await new Journal(folder.journal).append(stage("apply"));
-    write(folder.order, '{"path":"infra"}');
+    write(folder.order, orderToText({ ...bareOrder, path: "infra" }));
     step("apply", { exit: "1" });
     mkdirSync(folder.files);
   });

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { copyFile, open } from "node:fs/promises";
 import { join } from "node:path";
 import type { Stage } from "../../api/terraform.ts";
@@ -8,6 +8,7 @@ import { moveDurably } from "../../protocol/durable.ts";
 import { outcomeOf, readJournal } from "../../protocol/journal.ts";
 import type { RunFolder } from "../../protocol/run-folder.ts";
 import { ProgressLedger, readApplyTrace } from "../../protocol/tofu-json.ts";
+import { continueOutput, orderIn } from "./orphan-output.ts";
 
 /** Exit codes from here on are signals, as the wrapper's shell writes them. */
 const SIGNALLED = 128;
@@ -19,20 +20,25 @@ export async function collectRun(folder: RunFolder): Promise<RunOutcome> {
   const events = readJournal(folder.journal);
   const outcome = outcomeOf(events);
   if (outcome !== undefined) return outcome;
-  // The journal knows what was cut off from the output, the output what came after the journal.
-  const ledger = ProgressLedger.of(events);
   const begun = events.findLast((event) => event.type === "stage");
   const stage: Stage = begun?.type === "stage" ? begun.stage : "launch";
-  const exitCode = readExitFile(join(folder.steps, `${stage}.exit`));
-  const lost = exitCode === undefined || exitCode >= SIGNALLED;
+  const code = readExitFile(join(folder.steps, `${stage}.exit`));
+  const lost = code === undefined || code >= SIGNALLED;
+  const exitCode = lost ? undefined : code;
+  // A full disk costs lines of the log, never the outcome.
+  await continueOutput(folder, closingLine(stage, exitCode)).catch(() => undefined);
   return {
     kind: "orphaned",
     stage,
-    exitCode: lost ? undefined : exitCode,
-    unrecorded:
-      stage === "apply" ? await unrecorded(folder, ledger, lost || exitCode === PANICKED) : [],
+    exitCode,
+    unrecorded: stage === "apply" ? await unrecorded(folder, lost || code === PANICKED) : [],
     stateRescued: await keepErroredState(folder),
   };
+}
+
+function closingLine(stage: Stage, exitCode: number | undefined): string {
+  const end = exitCode === undefined ? "was killed too" : `ended with exit code ${exitCode}`;
+  return `nigari: the runner died in ${stage}, and OpenTofu ${end}`;
 }
 
 /**
@@ -40,11 +46,8 @@ export async function collectRun(folder: RunFolder): Promise<RunOutcome> {
  * came to no end of its own, what it had created counts too, because it hands its state on every
  * 20 s at most; who can read the state takes off what is in it.
  */
-async function unrecorded(
-  folder: RunFolder,
-  ledger: ProgressLedger,
-  lost: boolean,
-): Promise<string[]> {
+async function unrecorded(folder: RunFolder, lost: boolean): Promise<string[]> {
+  const ledger = ProgressLedger.of(readJournal(folder.journal));
   await readApplyTrace(join(folder.steps, "apply.out"), ledger);
   const created = lost ? [...ledger.created().keys()] : [];
   return [...new Set([...ledger.inFlight(), ...created])].sort();
@@ -70,7 +73,7 @@ async function keepErroredState(folder: RunFolder): Promise<boolean> {
  * apply came with the artifact.
  */
 export function erroredState(folder: RunFolder): string | undefined {
-  const path = join(folder.work, modulePath(folder), "errored.tfstate");
+  const path = join(folder.work, orderIn(folder)?.path ?? ".", "errored.tfstate");
   const written = modifiedMs(path);
   const begun = modifiedMs(join(folder.steps, "apply.json"));
   return written !== undefined && begun !== undefined && written >= begun ? path : undefined;
@@ -78,14 +81,4 @@ export function erroredState(folder: RunFolder): string | undefined {
 
 function modifiedMs(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
-}
-
-/** Folder of the root module in the artifact. */
-function modulePath(folder: RunFolder): string {
-  try {
-    const { path } = JSON.parse(readFileSync(folder.order, "utf8"));
-    return typeof path === "string" ? path : ".";
-  } catch {
-    return ".";
-  }
 }

@@ -2,6 +2,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import { sameProcess } from "../../processes/identity.ts";
 import { readProcessTable } from "../../processes/members.ts";
+import { capOutput } from "./orphan-output.ts";
 import type { RunRecord } from "./record.ts";
 
 /** How often the processes of undecided runs are looked at. */
@@ -116,11 +117,13 @@ export class News {
     const before = this.#states.get(run.runId);
     if (before === "dead") return;
     const now = await stateOf(run);
-    if (now === before) return;
-    this.#states.set(run.runId, now);
-    const gone = now === "orphaned" || now === "dead";
-    if (gone && before !== "orphaned") await this.#options.onRunnerGone(run);
-    this.#tell(run.runId);
+    if (now !== before) {
+      this.#states.set(run.runId, now);
+      const gone = now === "orphaned" || now === "dead";
+      if (gone && before !== "orphaned") await this.#options.onRunnerGone(run);
+      this.#tell(run.runId);
+    }
+    if (now === "orphaned") await capOutput(run.folder);
   }
 }
 

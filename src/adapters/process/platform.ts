@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { readFile as readWhole } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import type { Call } from "../../ports/call.ts";
 import type { Clock, Random } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import {
+  type LogEvent,
   type PlatformFact,
   type RunFile,
   type RunnerConnection,
@@ -21,6 +22,7 @@ import { bootId } from "../../processes/identity.ts";
 import { RunnerClient } from "../../protocol/client.ts";
 import { writeDurably } from "../../protocol/durable.ts";
 import { RUN_TOKEN } from "../../protocol/run-folder.ts";
+import { RunLog } from "../../protocol/run-log.ts";
 import { collectRun, erroredState } from "./collect.ts";
 import { interruptWorkers, terminateRun } from "./ending.ts";
 import { News } from "./news.ts";
@@ -119,6 +121,23 @@ export class ProcessPlatform implements RunnerPlatform {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;
     }
+  }
+
+  async readLog(runId: string, fromOffset: number, call: Call): Promise<LogEvent[]> {
+    inTime(call);
+    const { log: path } = this.#known(runId).folder;
+    const lines: LogEvent[] = [];
+    if (!existsSync(path)) return lines;
+    const log = new RunLog(path);
+    try {
+      for await (const line of log.read(fromOffset)) {
+        lines.push({ type: "log", ...line });
+        if (call.signal.aborted || line.offset - fromOffset > LOG_PART_BYTES) break;
+      }
+    } finally {
+      log.close();
+    }
+    return lines;
   }
 
   async remove(runId: string, call: Call): Promise<void> {
@@ -228,6 +247,8 @@ export class ProcessPlatform implements RunnerPlatform {
   }
 }
 
+/** What readLog answers with at most. */
+const LOG_PART_BYTES = 1 << 20;
 const ERRORED = "errored.tfstate" satisfies RunFile;
 
 function inTime(call: Call): void {

@@ -94,6 +94,7 @@ export function runnerPlatformContract(
         goneAt: undefined,
       });
       await fails("NotFound", platform.collect("unheard", call()));
+      await fails("NotFound", platform.readLog("unheard", 0, call()));
       await fails("Unavailable", connect("unheard").hello(call()));
       await platform.signal("unheard", "terminate", call());
       await platform.remove("unheard", call());
@@ -138,12 +139,15 @@ export function runnerPlatformContract(
       expect(whole.map((each) => each.sequence)).toEqual(whole.map((_, index) => index + 1));
     });
 
-    test("log lines are resumed by their offset", async () => {
-      const connection = await begin(await bench.prepare("plan"));
+    test("log lines are resumed by their offset, from runner and platform", async () => {
+      const run = await bench.prepare("plan");
+      const connection = await begin(run);
       const lines = logOf(await all(connection.watch(START, call(60_000))));
       expect(lines.length).toBeGreaterThan(2);
       const from = { fromSequence: 1, logOffset: lines[1]?.offset ?? 0 };
       expect(logOf(await all(connection.watch(from, call())))).toEqual(lines.slice(2));
+      const rest = await platform.readLog(run.launch.runId, from.logOffset, call());
+      expect(rest).toEqual(lines.slice(2));
     });
 
     test("a second start answers like the first, and the run is one", async () => {

@@ -2,6 +2,7 @@ import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
   type InputFile,
+  type LogEvent,
   type PlatformFact,
   type RunEvent,
   type RunFile,
@@ -158,6 +159,14 @@ export class FakeRunnerPlatform implements RunnerPlatform {
       const run = this.#known(runId);
       await reachable(run, call, this.#options.clock);
       return run.files.get(file);
+    });
+  }
+
+  readLog(runId: string, fromOffset: number, call: Call): Promise<LogEvent[]> {
+    return this.#do("readLog", runId, call, async () => {
+      const run = this.#known(runId);
+      await reachable(run, call, this.#options.clock);
+      return run.log.filter((event) => event.offset > fromOffset);
     });
   }
 
