@@ -524,6 +524,24 @@ describe("ssh", () => {
   });
 });
 
+test("a repository that another user owns is read all the same: its path was named", async () => {
+  const commit = repository.commit({ "main.tf": "x" });
+  // Only root can give a folder away; anybody else has no such repository to begin with.
+  if (process.getuid?.() === 0) execFileSync("chown", ["-R", "12345", repository.path]);
+  expect((await fetch({})).revision).toBe(`main@sha1:${commit}`);
+});
+
+test("a shallow clone is a source like any other", async () => {
+  repository.commit({ "main.tf": "# 1\n" });
+  const commit = repository.commit({ "main.tf": "# 2\n" });
+  const shallow = join(scratch, "shallow");
+  const from = `file://${encodeURI(repository.path)}`;
+  execFileSync("git", ["clone", "-q", "--depth=1", from, shallow], { stdio: "ignore" });
+  const result = await fetch({ url: shallow });
+  expect(result.revision).toBe(`main@sha1:${commit}`);
+  expect(unpack(result)).toEqual({ "main.tf": "# 2\n" });
+});
+
 describe("refused with the mend", () => {
   const cases: Record<string, { spec: () => Partial<Spec>; commits?: number; says: string }> = {
     "a commit of a repository without any": {
