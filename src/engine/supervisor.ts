@@ -1,5 +1,4 @@
 import type { ObjectKey } from "../api/kinds.ts";
-import { REASON } from "../api/names.ts";
 import type { LivenessVerdict, RunStatus } from "../api/terraform.ts";
 import type { RunFact, RunOutcome } from "../domain/facts.ts";
 import { judge } from "../domain/liveness.ts";
@@ -11,22 +10,19 @@ import type { Log } from "../ports/log.ts";
 import {
   type PlatformFact,
   type RunEvent,
-  type RunnerConnection,
   RunnerError,
   type RunnerPlatform,
 } from "../ports/runner.ts";
 import type { LiveRun, RunLogs } from "../ports/runs.ts";
-import { bounded, messageOf, unlessSilent } from "./bounded.ts";
+import { bounded, messageOf } from "./bounded.ts";
+import { converse, type Listener } from "./conversation.ts";
 import { LogSink } from "./log-sink.ts";
 import { type PreparedRun, StaleIntent } from "./order.ts";
+import { artifactFailedOutcome, vanishedOutcome } from "./run-outcomes.ts";
 import { heard, inFlightOf, type RunView, viewOf } from "./run-view.ts";
 
 /** Bounds of a supervisor's calls and pauses, in milliseconds. */
 const CALL_MS = 10_000;
-/** A greeting is answered at once or not at all. */
-const HELLO_MS = 4_000;
-/** Two heartbeats have not come: the transport is thrown away. */
-const SILENCE_MS = 5_000;
 /** Pause after a look that failed; doubles up to the next. */
 const PAUSE_FIRST_MS = 50;
 const PAUSE_MAX_MS = 2_000;
@@ -264,49 +260,36 @@ export class Supervisor {
     const parent = AbortSignal.any([ended, this.#interruption.signal]);
     const connection = platform.connect(this.run.id);
     try {
-      const bound = { what: "Greeting the runner", ms: HELLO_MS, parent };
-      const hello = await bounded(clock, bound, (call) => connection.hello(call));
-      if (hello.runId !== this.run.id) {
-        throw new RunnerError("Refused", `The runner that answers serves run ${hello.runId}`);
-      }
-      this.#sign();
-      if (!hello.started) await this.#give(connection, parent);
-      this.#startedAt ??= timeText(clock.now());
-      this.#prepared = undefined;
-      this.#launchError = undefined;
-      this.tell();
-      return await this.#listen(connection, parent);
+      await converse(connection, this.#listener(parent), clock, parent);
     } finally {
       connection.close();
     }
+    return 0;
   }
 
-  /** Hands over the files and the order. */
-  async #give(connection: RunnerConnection, parent: AbortSignal): Promise<void> {
-    const { clock } = this.#ports;
-    const prepared = await this.#prepare(parent);
-    const sending = { what: "Sending files to the runner", ms: 3 * CALL_MS, parent };
-    await bounded(clock, sending, async (call) => {
-      for (const file of await prepared.files(call)) await connection.putFile(file, call);
-    });
-    this.#orderSent = true;
-    const bound = { what: "Starting the run", ms: CALL_MS, parent };
-    await bounded(clock, bound, (call) => connection.start(prepared.order, call));
-    this.#sign();
-  }
-
-  /** Hears what the runner says until the outcome. */
-  async #listen(connection: RunnerConnection, parent: AbortSignal): Promise<Round> {
-    const from = { fromSequence: this.#view.sequence + 1, logOffset: this.#view.logOffset };
-    const bound = { what: "The runner's stream", ms: SILENCE_MS, parent };
-    const open = (call: Call) => connection.watch(from, call);
-    for await (const event of unlessSilent(this.#ports.clock, bound, open)) {
-      this.#sign();
-      this.#hear(event);
-      const { outcome } = this.#view;
-      if (outcome !== undefined) return await this.#finish(outcome, parent);
-    }
-    throw new RunnerError("Unavailable", "The stream ended before the run");
+  #listener(parent: AbortSignal): Listener {
+    return {
+      runId: this.run.id,
+      prepared: () => this.#prepare(parent),
+      sign: () => this.#sign(),
+      ordering: () => {
+        this.#orderSent = true;
+      },
+      started: () => {
+        this.#startedAt ??= timeText(this.#ports.clock.now());
+        this.#prepared = undefined;
+        this.#launchError = undefined;
+        this.tell();
+      },
+      place: () => ({
+        fromSequence: this.#view.sequence + 1,
+        logOffset: this.#view.logOffset,
+      }),
+      hear: (event) => {
+        this.#hear(event);
+        return this.#view.outcome !== undefined;
+      },
+    };
   }
 
   #hear(event: RunEvent): void {
@@ -379,11 +362,7 @@ export class Supervisor {
       workersAlive: 0,
       goneAt: timeText(this.#ports.clock.now()),
     };
-    const unrecorded =
-      this.run.operation === "apply" ? ["unknown: no trace of the run is left"] : [];
-    const { stage } = this.#view;
-    const how = { exitCode: undefined, unrecorded, stateRescued: false };
-    return this.#end({ kind: "orphaned", stage, ...how });
+    return this.#end(vanishedOutcome(this.run, this.#view.stage));
   }
 
   /** Nothing was started, and nothing will be. */
@@ -395,23 +374,11 @@ export class Supervisor {
     const message = messageOf(error);
     this.#ports.log.debug("A look at a run failed", { run: this.run.id, error: message });
     if (this.#startedAt === undefined) this.#launchError = message;
-    if (error instanceof ArtifactError && !error.transient) return this.#artifactFailed(message);
+    if (error instanceof ArtifactError && !error.transient) {
+      return this.#end(artifactFailedOutcome(message));
+    }
     this.#failures += 1;
     return Math.min(PAUSE_FIRST_MS * 2 ** Math.min(this.#failures - 1, 10), PAUSE_MAX_MS);
-  }
-
-  #artifactFailed(message: string): Round {
-    return this.#end({
-      kind: "failed",
-      stage: "artifact",
-      reason: REASON.artifactFailed,
-      message,
-      exitCode: undefined,
-      lock: undefined,
-      planStale: false,
-      stateRescued: false,
-      unrecorded: [],
-    });
   }
 
   /** Lines that were written before a restart are not asked for again. */

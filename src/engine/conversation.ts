@@ -1,0 +1,74 @@
+import type { Call } from "../ports/call.ts";
+import type { Clock } from "../ports/clock.ts";
+import { type RunEvent, type RunnerConnection, RunnerError } from "../ports/runner.ts";
+import { bounded, unlessSilent } from "./bounded.ts";
+import type { PreparedRun } from "./order.ts";
+
+/** A greeting is answered at once or not at all, in milliseconds. */
+const HELLO_MS = 4_000;
+const START_MS = 10_000;
+const SENDING_MS = 30_000;
+/** Two heartbeats have not come: the transport is thrown away. */
+const SILENCE_MS = 5_000;
+
+/** The engine's side of a talk with a runner. */
+export interface Listener {
+  readonly runId: string;
+  /** Everything the runner must be given; asked for only if it has not been started. */
+  prepared(): Promise<PreparedRun>;
+  /** The runner has given a sign of life. */
+  sign(): void;
+  /** The order is about to leave: from here on the run may have begun. */
+  ordering(): void;
+  /** The runner has the order. */
+  started(): void;
+  /** Where to go on listening. */
+  place(): { readonly fromSequence: number; readonly logOffset: number };
+  /** True: this was the outcome. */
+  hear(event: RunEvent): boolean;
+}
+
+/**
+ * Speaks with a runner over one connection: greets it, hands it files and order if it has none, and
+ * listens until the outcome. Any trouble ends the talk with an error; another connection goes on
+ * from where it was.
+ */
+export async function converse(
+  connection: RunnerConnection,
+  listener: Listener,
+  clock: Clock,
+  parent: AbortSignal,
+): Promise<void> {
+  const greeting = { what: "Greeting the runner", ms: HELLO_MS, parent };
+  const hello = await bounded(clock, greeting, (call) => connection.hello(call));
+  if (hello.runId !== listener.runId) {
+    throw new RunnerError("Refused", `The runner that answers serves run ${hello.runId}`);
+  }
+  listener.sign();
+  if (!hello.started) await give(connection, listener, clock, parent);
+  listener.started();
+  const bound = { what: "The runner's stream", ms: SILENCE_MS, parent };
+  const open = (call: Call) => connection.watch(listener.place(), call);
+  for await (const event of unlessSilent(clock, bound, open)) {
+    listener.sign();
+    if (listener.hear(event)) return;
+  }
+  throw new RunnerError("Unavailable", "The stream ended before the run");
+}
+
+async function give(
+  connection: RunnerConnection,
+  listener: Listener,
+  clock: Clock,
+  parent: AbortSignal,
+): Promise<void> {
+  const prepared = await listener.prepared();
+  const sending = { what: "Sending files to the runner", ms: SENDING_MS, parent };
+  await bounded(clock, sending, async (call) => {
+    for (const file of await prepared.files(call)) await connection.putFile(file, call);
+  });
+  listener.ordering();
+  const starting = { what: "Starting the run", ms: START_MS, parent };
+  await bounded(clock, starting, (call) => connection.start(prepared.order, call));
+  listener.sign();
+}
