@@ -55,7 +55,8 @@ function stage(engineRuns = true) {
     printed.out = "";
     printed.err = "";
     const manifests = () => Promise.reject(new Error("not here"));
-    const code = await runCommandLine({ shell, manifests }, words);
+    const evidence = () => Promise.reject(new Error("not here"));
+    const code = await runCommandLine({ shell, manifests, evidence }, words);
     return { code, ...printed };
   };
   return { run, store, ups, clock };

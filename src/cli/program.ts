@@ -1,6 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../api/duration.ts";
 import type { ManifestTools } from "./commands/apply.ts";
+import type { EvidenceTools } from "./commands/doctor.ts";
+import { addDoctor } from "./commands/doctor-verbs.ts";
 import type { WaitFlags } from "./commands/wait.ts";
 import { type CommonFlags, type Context, withWorld } from "./context.ts";
 import { CliError, EXIT, type Shell } from "./world.ts";
@@ -9,6 +11,8 @@ import { CliError, EXIT, type Shell } from "./world.ts";
 export interface ProgramParts {
   readonly shell: Shell;
   manifests(): Promise<ManifestTools>;
+  /** What the doctor judges, loaded when it is asked. */
+  evidence(): Promise<EvidenceTools>;
 }
 
 /**
@@ -60,7 +64,7 @@ function build(parts: ProgramParts, done: Done): Command {
     })
     .showHelpAfterError('("nigari --help" lists the commands)')
     .exitOverride();
-  for (const add of [addUp, addRead, addAct, addPlan, addState, addVersion])
+  for (const add of [addUp, addRead, addAct, addPlan, addState, addDoctor, addVersion])
     add(program, parts, done);
   for (const command of program.commands) inherit(command);
   return program;

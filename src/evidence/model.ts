@@ -5,17 +5,31 @@
 export interface Evidence {
   /** Kubernetes objects of every kind that could be read, without order. */
   readonly objects: readonly EvidenceObject[];
+  /** Kinds that were listed, an empty list included: only then does "there is none" mean it. */
+  readonly kinds: readonly string[];
   readonly logs: readonly LogStream[];
   readonly metrics: readonly MetricSet[];
   readonly goroutines: readonly GoroutineDump[];
   readonly drops: readonly PacketDrop[];
+  /** A recording of dropped packets was taken, even if it holds none. */
+  readonly dropsRecorded: boolean;
   /** What could not be read, which is a fact too. */
   readonly gaps: readonly Gap[];
+  /** When it was taken; undefined if nothing in it has a time. */
+  readonly taken: Taken | undefined;
+}
+
+/** When the evidence was read, and how that is known. */
+export interface Taken {
+  /** Milliseconds since 1970. */
+  readonly atMs: number;
+  readonly from: "manifest" | "newest-time";
 }
 
 /** Where a piece of evidence can be looked up again: file and line, or the request that read it. */
 export interface Place {
   readonly origin: string;
+  /** From 1. */
   readonly line?: number;
 }
 
@@ -48,7 +62,11 @@ export interface EvidenceObject {
   readonly place: Place;
 }
 
-/** Lines of one container, or of a program outside pods (etcd, API server). */
+/**
+ * What is kept of the log of one container, or of a program outside pods (etcd, API server). A
+ * log may have millions of lines: kept are the last lines of each object, and lines that are a
+ * sign of something (`mark`); the rest is counted.
+ */
 export interface LogStream {
   readonly namespace: string | undefined;
   /** Pod, or program. */
@@ -56,24 +74,62 @@ export interface LogStream {
   readonly container: string | undefined;
   /** Of the container's life before this one. */
   readonly previous: boolean;
-  /** Oldest first; only lines that could be told a time, others lean on the line before. */
+  /** In the order of the log. Only lines that have a time, or lean on the line before. */
   readonly lines: readonly LogLine[];
-  /** The stream begins later than its container, or was cut at the end. */
-  readonly truncated: boolean;
+  /** How many lines the log has, kept or not. */
+  readonly lineCount: number;
+  /** Of how many lines with each mark only the first and last were kept. */
+  readonly marks: Readonly<Partial<Record<LogMark, MarkCount>>>;
+  /** Times of the first and last line, kept or not; undefined if no line has one. */
+  readonly span: { readonly firstMs: number; readonly lastMs: number } | undefined;
+  /** The log breaks off in the middle of a line. */
+  readonly brokenOff: boolean;
   readonly place: Place;
+}
+
+export interface MarkCount {
+  readonly count: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
 }
 
 export interface LogLine {
   /** Milliseconds since 1970. */
   readonly atMs: number;
   readonly level: "debug" | "info" | "warn" | "error" | undefined;
+  /** At most a few hundred characters. */
   readonly message: string;
   /** `namespace/name` of the object the line speaks of. */
   readonly object: string | undefined;
   readonly reconcileId: string | undefined;
   readonly error: string | undefined;
+  /** What the line is a sign of, see log-marks.ts. */
+  readonly mark: LogMark | undefined;
+  /** The few structured fields that somebody reads, such as `state` or `worker count`. */
+  readonly fields: Readonly<Record<string, string>> | undefined;
   readonly place: Place;
 }
+
+export type LogMark =
+  | "workers-started"
+  | "lease-trouble"
+  | "leader-lost"
+  | "leader-won"
+  | "etcd-trouble"
+  | "api-server-trouble"
+  | "slow-request"
+  | "artifact-unreachable"
+  | "artifact-refused"
+  | "setup-failed"
+  | "deadline-exceeded"
+  | "session-lost"
+  | "state-lock-refused"
+  | "tls-secret-missing"
+  | "ids-gone"
+  | "access-refused"
+  | "runner-not-created"
+  | "shutdown"
+  | "failure";
 
 export interface MetricSet {
   readonly namespace: string | undefined;
@@ -91,8 +147,15 @@ export interface GoroutineDump {
   readonly namespace: string | undefined;
   readonly pod: string;
   /** Stacks with the same frames, and how many stand there. */
-  readonly stacks: readonly { readonly count: number; readonly frames: readonly string[] }[];
+  readonly stacks: readonly GoroutineStack[];
   readonly place: Place;
+}
+export interface GoroutineStack {
+  readonly count: number;
+  /** The longest wait of these, in minutes, as the dump says it; undefined below one minute. */
+  readonly waitMinutes: number | undefined;
+  /** Function names, innermost first. */
+  readonly frames: readonly string[];
 }
 
 /** A packet that a policy or the datapath dropped (Cilium's monitor or Hubble). */
@@ -101,8 +164,11 @@ export interface PacketDrop {
   readonly reason: string;
   readonly source: FlowEnd;
   readonly destination: FlowEnd;
+  /** Destination port. */
   readonly port: number | undefined;
   readonly protocol: string | undefined;
+  /** Where it was dropped: at the destination's door or the source's; undefined if not said. */
+  readonly direction: "ingress" | "egress" | undefined;
   readonly place: Place;
 }
 export interface FlowEnd {
@@ -114,8 +180,11 @@ export interface FlowEnd {
 }
 
 export interface Gap {
-  /** What was wanted, such as "pods" or "logs flux-system/tofu-controller-…". */
+  /** What was wanted: a kind, or such as "logs flux-system/tofu-controller-…". */
   readonly what: string;
+  /** The kind that could not be listed, whole or in one namespace. */
+  readonly kind?: string;
+  readonly namespace?: string;
   readonly why: "not-permitted" | "timed-out" | "absent" | "damaged" | "too-large";
   readonly detail: string;
   /** The command that would get it. */

@@ -1,0 +1,195 @@
+import { createReadStream } from "node:fs";
+import { open, readdir, stat } from "node:fs/promises";
+import { join, posix, sep } from "node:path";
+import { createGunzip } from "node:zlib";
+import { Parser, type ReadEntry } from "tar";
+import type { Gap } from "../../evidence/model.ts";
+
+/** One file of a bundle, wherever it lies. Its bytes can be read once. */
+export interface BundleFile {
+  /** Path inside the bundle, with slashes, without `.gz`. */
+  readonly path: string;
+  readonly bytes: AsyncIterable<Buffer>;
+}
+
+/** What is wrong with the path that was given, to be shown to the person who gave it. */
+export class BundleError extends Error {}
+
+/** More files than this are a bomb or the wrong folder. */
+const FILES_MAX = 200_000;
+
+/**
+ * Visits every file of a folder, tar, tar.gz or single file, one after the other. Nothing is ever
+ * written; links are not followed, and a name that leads out of the archive is passed over and
+ * told as a gap.
+ */
+export async function eachFile(
+  path: string,
+  visit: (file: BundleFile) => Promise<void>,
+  signal: AbortSignal,
+): Promise<readonly Gap[]> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) throw new BundleError(`Bundle ${path} does not exist`);
+  if (found.isDirectory()) return eachOfFolder(path, visit, signal);
+  if (!found.isFile()) throw new BundleError(`Bundle ${path} is neither a folder nor a file`);
+  const kind = await archiveKind(path);
+  if (kind === "plain" || kind === "gzip") {
+    const bytes = kind === "gzip" ? createReadStream(path).pipe(createGunzip()) : bytesOf(path);
+    await visit({ path: withoutGz(posix.basename(path.split(sep).join("/"))), bytes });
+    return [];
+  }
+  return eachOfTar(path, visit, signal);
+}
+
+async function eachOfFolder(
+  root: string,
+  visit: (file: BundleFile) => Promise<void>,
+  signal: AbortSignal,
+): Promise<readonly Gap[]> {
+  const gaps: Gap[] = [];
+  let count = 0;
+  const walk = async (folder: string): Promise<void> => {
+    const entries = await readdir(join(root, folder), { withFileTypes: true });
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      signal.throwIfAborted();
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      if (entry.isDirectory()) await walk(path);
+      else if (entry.isFile()) {
+        count += 1;
+        if (count > FILES_MAX) throw new BundleError(`Bundle ${root} has too many files`);
+        await guarded(path, gaps, () =>
+          visit({ path: withoutGz(path), bytes: unpacked(path, bytesOf(join(root, path))) }),
+        );
+      }
+    }
+  };
+  await walk("");
+  return gaps;
+}
+
+/** A file that cannot be read, or breaks off inside its compression, is a gap and not the end. */
+async function guarded(path: string, gaps: Gap[], visit: () => Promise<void>): Promise<void> {
+  try {
+    await visit();
+  } catch (error) {
+    if (error instanceof Error && error.name === "AbortError") throw error;
+    const detail = error instanceof Error ? error.message : String(error);
+    gaps.push({ what: path, why: "damaged", detail, command: undefined });
+  }
+}
+
+async function eachOfTar(
+  path: string,
+  visit: (file: BundleFile) => Promise<void>,
+  signal: AbortSignal,
+): Promise<readonly Gap[]> {
+  const gaps: Gap[] = [];
+  let count = 0;
+  let last: Promise<void> = Promise.resolve();
+  const take = (entry: ReadEntry) => {
+    const name = safeName(entry.path);
+    count += 1;
+    if (entry.type !== "File" && entry.type !== "OldFile" && entry.type !== "ContiguousFile") {
+      entry.resume();
+    } else if (name === undefined) {
+      const detail = "Its name leads out of the archive";
+      gaps.push({ what: entry.path.slice(0, 200), why: "damaged", detail, command: undefined });
+      entry.resume();
+    } else {
+      last = guarded(name, gaps, () =>
+        visit({ path: withoutGz(name), bytes: unpacked(name, entry as AsyncIterable<Buffer>) }),
+      ).finally(() => entry.resume());
+    }
+  };
+  const parser = new Parser({ onReadEntry: take });
+  const ended = new Promise<void>((resolve, reject) => {
+    parser.on("end", resolve);
+    parser.on("error", reject);
+    parser.on("warn", (code: string, message: string | Error) => {
+      const detail = `${code}: ${message instanceof Error ? message.message : message}`;
+      gaps.push({ what: path, why: "damaged", detail, command: undefined });
+    });
+  });
+  await Promise.race([feed(path, parser, signal), ended]).catch((error: unknown) => {
+    signal.throwIfAborted();
+    const detail = error instanceof Error ? error.message : String(error);
+    gaps.push({ what: path, why: "damaged", detail, command: undefined });
+  });
+  await last;
+  if (count > FILES_MAX) throw new BundleError(`Bundle ${path} has too many files`);
+  return gaps;
+}
+
+async function feed(path: string, parser: Parser, signal: AbortSignal): Promise<void> {
+  for await (const chunk of createReadStream(path, { signal, highWaterMark: CHUNK_BYTES })) {
+    if (parser.write(chunk as Buffer)) continue;
+    await new Promise<void>((resolve) => parser.once("drain", resolve));
+  }
+  const ended = new Promise<void>((resolve) => parser.once("end", resolve));
+  parser.end();
+  await ended;
+}
+
+const CHUNK_BYTES = 256 * 1024;
+
+const bytesOf = (path: string): AsyncIterable<Buffer> =>
+  createReadStream(path, { highWaterMark: CHUNK_BYTES });
+
+/** The name inside the archive, or undefined if it would lead out of it. */
+function safeName(name: string): string | undefined {
+  const clean = posix.normalize(name.replaceAll("\\", "/")).replace(/^\.\//, "");
+  return clean.startsWith("../") || clean.startsWith("/") || clean === ".." ? undefined : clean;
+}
+
+const withoutGz = (path: string) => path.replace(/\.gz$/, "");
+
+function unpacked(path: string, bytes: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  return path.endsWith(".gz") ? gunzipped(bytes) : bytes;
+}
+
+/** What could be unpacked of a stream that breaks off is handed on before the error. */
+async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const gunzip = createGunzip();
+  const fed = (async () => {
+    for await (const chunk of bytes) {
+      if (gunzip.destroyed) return;
+      if (!gunzip.write(chunk)) {
+        await new Promise<void>((resolve) => {
+          gunzip.once("drain", resolve);
+          gunzip.once("close", resolve);
+        });
+      }
+    }
+    gunzip.end();
+  })();
+  try {
+    for await (const chunk of gunzip) yield chunk as Buffer;
+    await fed;
+  } finally {
+    gunzip.destroy();
+    await fed.catch(() => undefined);
+  }
+}
+
+type ArchiveKind = "tar" | "gzip" | "plain";
+
+async function archiveKind(path: string): Promise<ArchiveKind> {
+  const file = await open(path, "r");
+  try {
+    const head = Buffer.alloc(512);
+    await file.read(head, 0, 512, 0);
+    if (head.subarray(257, 262).toString() === "ustar") return "tar";
+    if (head[0] !== 0x1f || head[1] !== 0x8b) return "plain";
+    return /\.(tgz|tar\.gz)$/.test(path) ? "tar" : await insideGzip(path);
+  } finally {
+    await file.close();
+  }
+}
+
+async function insideGzip(path: string): Promise<ArchiveKind> {
+  for await (const chunk of createReadStream(path).pipe(createGunzip())) {
+    const head = chunk as Buffer;
+    return head.subarray(257, 262).toString() === "ustar" ? "tar" : "gzip";
+  }
+  return "gzip";
+}

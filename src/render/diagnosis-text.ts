@@ -1,0 +1,195 @@
+import { styleText } from "node:util";
+import type { Diagnosis, JudgedFinding, NotJudged } from "../recognizers/diagnose.ts";
+import type { Incident } from "../recognizers/incidents.ts";
+import { clock, count, stamp } from "../recognizers/words.ts";
+import { remediesOf } from "./remedies.ts";
+import { wrapped } from "./wrap.ts";
+
+export interface TextOptions {
+  readonly columns: number;
+  readonly colours: boolean;
+  /** Every citation, not only the first of each finding. */
+  readonly all: boolean;
+}
+
+/** Findings listed below one heading before the rest is only counted. */
+const LISTED = 8;
+
+/** The diagnosis for a terminal. Colour is an extra: every meaning is in the words. */
+export function diagnosisText(diagnosis: Diagnosis, options: TextOptions): string {
+  const page = new Page(options);
+  const { asOfMs, asOfFrom, incidents } = diagnosis;
+  const from = { given: "as asked", manifest: "by the dump", "newest-time": "derived" }[asOfFrom];
+  page.line(`As of ${stamp(asOfMs)} (${from}): ${summaryOf(diagnosis)}`);
+  incidents.forEach((incident, index) => {
+    writeIncident(page, incident, index + 1);
+  });
+  writeAlone(page, diagnosis);
+  writeNotJudged(page, diagnosis.notJudged);
+  page.gap();
+  page.item("Well:", diagnosis.well, 0);
+  page.sources();
+  return page.text();
+}
+
+function summaryOf({ incidents, findings, notJudged }: Diagnosis): string {
+  const shown = findings.filter((each) => each.foldedInto === undefined);
+  const of = (severity: string) =>
+    shown.filter((each) => each.recognizer.severity === severity).length;
+  const said = [
+    incidents.length === 0 ? "no failure" : count(incidents.length, "incident"),
+    of("risk") === 0 ? "" : count(of("risk"), "risk"),
+    of("wait") === 0 ? "" : count(of("wait"), "wait"),
+    notJudged.length === 0 ? "" : `${notJudged.length} not judged`,
+  ];
+  return said.filter((each) => each !== "").join(", ");
+}
+
+function writeIncident(page: Page, incident: Incident, number: number): void {
+  const { root, findings, timeline } = incident;
+  page.gap();
+  page.heading(`INCIDENT ${number}`, "red", root.says + page.cite(root));
+  for (const group of grouped(findings.filter((each) => each !== root))) page.group(group);
+  writeDefects(page, findings);
+  if (timeline.length > 0) {
+    page.line("Time line", 2);
+    for (const { atMs, says } of timeline) page.item(clock(atMs), says, 4);
+  }
+  writeCure(page, findings);
+}
+
+function writeDefects(page: Page, findings: readonly JudgedFinding[]): void {
+  const told = new Set<string>();
+  for (const { recognizer, facts } of findings) {
+    const { defect } = recognizer;
+    if (defect === undefined || told.has(recognizer.id) || recognizer.severity !== "failure")
+      continue;
+    told.add(recognizer.id);
+    const version = facts.controllerVersion;
+    const here = version === undefined || version === "unknown" ? "" : ` Here: ${version}.`;
+    page.item("Defect:", `${defect.what} (${defect.versions}.)${here}`, 2);
+  }
+}
+
+function writeCure(page: Page, findings: readonly JudgedFinding[]): void {
+  const failed = findings.filter((each) => each.recognizer.severity !== "wait");
+  const remedies = remediesOf(failed);
+  if (remedies.length > 0) page.line("Cure, in this order", 2);
+  remedies.forEach((remedy, index) => {
+    page.item(`${index + 1}.`, `${remedy.do} [${remedy.risk}]`, 4);
+    if (remedy.command !== undefined) page.command(remedy.command, 7);
+    if (remedy.risk === "read-only") return;
+    page.item("Price:", remedy.price, 7);
+    page.item("Done when:", remedy.verify, 7);
+  });
+  const useless = [...new Set(failed.flatMap((each) => each.recognizer.doesNotHelp))];
+  if (useless.length > 0) page.line("Will not help", 2);
+  for (const each of useless) page.item("-", each, 4);
+}
+
+/** Findings that belong to no incident: risks, then waits. */
+function writeAlone(page: Page, { findings, incidents }: Diagnosis): void {
+  const told = new Set(incidents.flatMap((each) => each.findings.map(({ key }) => key)));
+  const alone = findings.filter((each) => each.foldedInto === undefined && !told.has(each.key));
+  for (const severity of ["risk", "wait"] as const) {
+    const own = alone.filter((each) => each.recognizer.severity === severity);
+    if (own.length === 0) continue;
+    page.gap();
+    page.heading(severity === "risk" ? "RISKS" : "WAITS", "yellow", "");
+    for (const group of grouped(own)) page.group(group);
+  }
+}
+
+function writeNotJudged(page: Page, notJudged: readonly NotJudged[]): void {
+  const usual = notJudged.filter((each) => each.missing.some(({ usual }) => usual));
+  if (usual.length === 0) return;
+  page.gap();
+  page.heading("NOT JUDGED", "yellow", "");
+  const byWhy = Map.groupBy(usual, (each) => `${each.why} ${each.missing[0]?.command ?? ""}`);
+  for (const group of byWhy.values()) {
+    const [first] = group;
+    if (first === undefined) continue;
+    page.item("-", `${group.map((each) => each.recognizer.id).join(", ")}: ${first.why}`, 2);
+    const command = first.missing[0]?.command;
+    if (command !== undefined) page.command(command, 4);
+  }
+}
+
+function grouped(findings: readonly JudgedFinding[]): JudgedFinding[][] {
+  return [...Map.groupBy(findings, (each) => each.recognizer.id).values()];
+}
+
+/** Lines of the page, and the places that its numbers in brackets stand for. */
+class Page {
+  readonly #options: TextOptions;
+  readonly #lines: string[] = [];
+  readonly #places = new Map<string, number>();
+
+  constructor(options: TextOptions) {
+    this.#options = options;
+  }
+
+  line(text: string, indent = 0): void {
+    this.#lines.push(...wrapped(text, this.#options.columns, indent, indent));
+  }
+
+  gap(): void {
+    this.#lines.push("");
+  }
+
+  heading(word: string, colour: "red" | "yellow", text: string): void {
+    const head = this.#options.colours
+      ? styleText(["bold", colour], word, { validateStream: false })
+      : word;
+    const lines = wrapped(`${word}  ${text}`.trimEnd(), this.#options.columns, 0, 2);
+    this.#lines.push(...lines.map((line, at) => (at === 0 ? line.replace(word, head) : line)));
+  }
+
+  item(head: string, text: string, indent: number): void {
+    const { columns } = this.#options;
+    this.#lines.push(...wrapped(`${head} ${text}`, columns, indent, indent + head.length + 1));
+  }
+
+  /** A command stays on one line, for it is copied. */
+  command(text: string, indent: number): void {
+    this.#lines.push(`${" ".repeat(indent)}${text}`);
+  }
+
+  group(group: readonly JudgedFinding[]): void {
+    const [first] = group;
+    if (first === undefined) return;
+    if (group.length === 1) {
+      this.line(first.says + this.cite(first), 2);
+      return;
+    }
+    this.line(`${group.length} ${first.recognizer.plural}:`, 2);
+    for (const each of group.slice(0, LISTED)) {
+      this.line((each.short ?? each.says) + this.cite(each), 4);
+    }
+    if (group.length > LISTED) this.line(`and ${group.length - LISTED} more`, 4);
+  }
+
+  /** Numbers of the places where a finding is written. */
+  cite(finding: JudgedFinding): string {
+    const cites = this.#options.all ? finding.cites : finding.cites.slice(0, 2);
+    const numbers = new Set(
+      cites.map(({ place }) => {
+        const key = place.line === undefined ? place.origin : `${place.origin}:${place.line}`;
+        const number = this.#places.get(key) ?? this.#places.size + 1;
+        this.#places.set(key, number);
+        return number;
+      }),
+    );
+    return numbers.size === 0 ? "" : ` [${[...numbers].join(",")}]`;
+  }
+
+  sources(): void {
+    if (this.#places.size === 0) return;
+    const all = [...this.#places].map(([place, number]) => `[${number}] ${place}`);
+    this.item("Evidence:", all.join("  "), 0);
+  }
+
+  text(): string {
+    return `${this.#lines.join("\n")}\n`;
+  }
+}

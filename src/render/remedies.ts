@@ -1,0 +1,52 @@
+import type { FactTable, Remedy } from "../recognizers/define.ts";
+import type { JudgedFinding } from "../recognizers/diagnose.ts";
+
+/** A remedy with its facts filled in. */
+export interface FilledRemedy extends Remedy {
+  /** Ids of the recognizers that ask for it. */
+  readonly from: readonly string[];
+}
+
+/** The cure of some findings in order, each step once, those that do not apply left out. */
+export function remediesOf(findings: readonly JudgedFinding[]): FilledRemedy[] {
+  const steps = new Map<string, FilledRemedy>();
+  for (const { recognizer, facts } of findings) {
+    for (const remedy of recognizer.remedies) {
+      if (remedy.onlyIf !== undefined && isEmpty(facts[remedy.onlyIf])) continue;
+      const filled = fill(remedy, facts);
+      const key = filled.command ?? filled.do;
+      const known = steps.get(key);
+      if (known === undefined) steps.set(key, { ...filled, from: [recognizer.id] });
+      else if (!known.from.includes(recognizer.id)) {
+        steps.set(key, { ...known, from: [...known.from, recognizer.id] });
+      }
+    }
+  }
+  return [...steps.values()];
+}
+
+/** One remedy with `{fact}` filled in; a fact that is not known stays as its name in capitals. */
+export function fill(remedy: Remedy, facts: FactTable): Remedy {
+  const put = (text: string) =>
+    text.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const value = facts[name];
+      if (value === undefined || value === "") return name.toUpperCase();
+      return Array.isArray(value) ? value.join(", ") : String(value);
+    });
+  return {
+    ...remedy,
+    do: put(remedy.do),
+    ...(remedy.command === undefined ? {} : { command: put(remedy.command) }),
+    precondition: put(remedy.precondition),
+    effect: put(remedy.effect),
+    price: put(remedy.price),
+    undo: put(remedy.undo),
+    verify: put(remedy.verify),
+  };
+}
+
+const isEmpty = (value: FactTable[string] | undefined) =>
+  value === undefined ||
+  value === "" ||
+  value === false ||
+  (Array.isArray(value) && value.length === 0);
