@@ -2,6 +2,7 @@
 import { runRunner } from "../runner/program.ts";
 import { packageVersion } from "./package.ts";
 
+/** What OpenTofu has to end in after SIGTERM; the platform may know a better time. */
 const SHUTDOWN_GRACE_MS = 60_000;
 
 process.umask(0o077);
@@ -28,7 +29,7 @@ try {
     environment,
     version: packageVersion(),
     shutdown: shutdown.signal,
-    shutdownGraceMs: SHUTDOWN_GRACE_MS,
+    shutdownGraceMs: Number(process.env.NIGARI_SHUTDOWN_GRACE_MS ?? SHUTDOWN_GRACE_MS),
     say,
   });
   process.exit(0);

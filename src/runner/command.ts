@@ -121,25 +121,30 @@ export function failureOf(
   const { end, message, lock, planStale } = result;
   if (end.abandoned) return new StageAbandoned(`OpenTofu goes on with ${stage} by itself`);
   const nothingOpen = !more.stateRescued && (more.unrecorded ?? []).length === 0;
-  if (end.by === "stop" && nothingOpen) return new StageStopped(stage, stopText(stage, end));
+  if (end.by === "stop" && nothingOpen) return new StageStopped(stage, endText(stage, end));
   const said = [endText(stage, end), message].filter((text) => text !== "").join("\n");
   // Ended by a signal it did not say how it went.
   const exitCode = end.exitCode !== undefined && end.exitCode > 128 ? undefined : end.exitCode;
   return new StageFailure(stage, said, { exitCode, lock, planStale, ...more });
 }
 
-function stopText(stage: Stage, { killed }: StepEnd): string {
-  return `Stopped in ${stage}: OpenTofu was ${killed ? "killed after its grace" : "interrupted"}`;
-}
-
 /** Empty if what OpenTofu said itself is enough. */
-function endText(stage: Stage, { by, killed, exitCode }: StepEnd): string {
+function endText(stage: Stage, { by, killed, exitCode, limitMs }: StepEnd): string {
+  const limit = durationText(limitMs ?? 0);
   const how = killed ? "did not end when interrupted and was killed" : "was interrupted";
-  if (by === "limit") return `The time limit of ${stage} passed: OpenTofu ${how}`;
-  if (by === "stop") return stopText(stage, { by, killed, exitCode, abandoned: false });
+  if (by === "limit") return `The time limit of ${stage} (${limit}) passed: OpenTofu ${how}`;
+  if (by === "stop") return `Stopped in ${stage}: OpenTofu ${how}`;
   if (exitCode === undefined) return "OpenTofu was killed, and its exit code is not known";
   if (exitCode > 128) return `OpenTofu was ended by signal ${exitCode - 128}`;
   return "";
+}
+
+/** 600000 is 10m, 1500 is 1.5s: as durations are written in the spec. */
+function durationText(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  const seconds = (ms % 60_000) / 1_000;
+  const parts = [minutes > 0 ? `${minutes}m` : "", seconds > 0 ? `${seconds}s` : ""];
+  return parts.join("") || "0s";
 }
 
 /** Takes the lines of one command apart. */

@@ -146,10 +146,14 @@ class Operation {
     for (const file of order.varFiles) {
       varFiles.push(await fileInArtifact(folder.work, file, "spec.tfVarsFiles"));
     }
-    const args = planArguments(order, { plan: join(folder.files, "plan.bin"), varFiles });
+    const plan = join(folder.files, "plan.bin");
+    const args = planArguments(order, { plan, varFiles });
     const result = await this.#tofu({ stage: "plan", args, output: "ui" });
     const { exitCode, by } = result.end;
-    if (by === "stop" || (exitCode !== 0 && exitCode !== 2)) throw failureOf("plan", result);
+    // A panic also ends with code 2, as a plan with changes does.
+    const made = (await stat(plan).catch(() => undefined)) !== undefined;
+    const ended = by === "itself" && (exitCode === 0 || exitCode === 2);
+    if (!ended || !made) throw failureOf("plan", result);
     return exitCode === 2;
   }
 

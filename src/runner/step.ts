@@ -29,6 +29,8 @@ export interface StepEnd {
   readonly by: "itself" | "limit" | "stop";
   /** It did not end after the interrupt and was killed. */
   readonly killed: boolean;
+  /** The limit it had. */
+  readonly limitMs: number | undefined;
   /** It still lives, because it may be writing and we have to go. */
   readonly abandoned: boolean;
 }
@@ -60,7 +62,7 @@ export async function runStep(command: StepCommand): Promise<StepEnd> {
   const wait = outcome.killed ? Promise.race([ended, sleep(KILL_MS, undefined)]) : ended;
   const exitCode = outcome.abandoned ? undefined : await wait;
   if (!outcome.abandoned) await endLeftovers(group.identity, command.token);
-  return { exitCode, by, ...outcome };
+  return { exitCode, by, limitMs: command.limitMs, ...outcome };
 }
 
 /**
@@ -103,19 +105,26 @@ async function stop(
   command: StepCommand,
   ended: Promise<unknown>,
 ): Promise<{ killed: boolean; abandoned: boolean }> {
-  const request = command.stopping.request;
   await interrupt(group.identity, command.token, `${command.files}.interrupted`);
   const over = new AbortController();
-  const graceMs = request?.graceMs ?? command.graceMs;
-  const inTime = await Promise.race([
-    ended.then(() => true),
-    sleep(graceMs, false, { signal: over.signal }).catch(() => false),
-  ]);
+  const inTime = await Promise.race([ended.then(() => true), graceOver(command, over.signal)]);
   over.abort();
   if (inTime) return { killed: false, abandoned: false };
-  if (command.writes && request?.by === "shutdown") return { killed: false, abandoned: true };
+  if (command.writes && command.stopping.request?.by === "shutdown") {
+    return { killed: false, abandoned: true };
+  }
   await kill(group.identity, command.token, KILL_MS);
   return { killed: true, abandoned: false };
+}
+
+/** The grace of the request to stop, also if it comes while that of the time limit runs. */
+async function graceOver({ stopping, graceMs }: StepCommand, signal: AbortSignal): Promise<false> {
+  const asked = fired(stopping.signal, signal).then(() => stopping.request?.graceMs ?? graceMs);
+  const graces = [asked.then((ms) => sleep(ms, undefined, { signal }))];
+  if (stopping.request === undefined) graces.push(sleep(graceMs, undefined, { signal }));
+  // Both end with the signal, when nobody listens any more.
+  await Promise.race(graces.map((grace) => grace.catch(() => undefined)));
+  return false;
 }
 
 /** Ends everything of the run but ourselves. */

@@ -28,7 +28,8 @@ export interface Tail {
  * Follows a file that a child appends to. The file stays a file, so the child survives us: instead
  * of a pipe's back pressure, what was read is cut off when the file has grown to its limit. The
  * child writes with O_APPEND and so goes on at the new end. Lines written between the last read and
- * the cut, some microseconds apart, are lost; that happens in a flood only.
+ * the cut, some microseconds apart, are lost; that happens in a flood only. On the disk are at most
+ * the limit and what the child writes in a tenth of a second or while that is read.
  */
 export function followFile(options: TailedFile): Tail {
   const follower = new Follower(options);
@@ -61,10 +62,10 @@ class Follower {
     const file = await open(this.#options.path, "a+", 0o600);
     try {
       while (!stopped.aborted) {
-        await this.#look(file);
+        await this.#look(file, 4 * this.#options.limitBytes);
         await sleep(POLL_MS, undefined, { signal: stopped }).catch(() => undefined);
       }
-      await this.#look(file);
+      await this.#look(file, Number.POSITIVE_INFINITY);
       if (this.#rest.length > 0) this.#emit(this.#rest);
       await this.#options.onLook();
     } finally {
@@ -72,23 +73,23 @@ class Follower {
     }
   }
 
-  async #look(file: FileHandle): Promise<void> {
+  /** Who writes faster than we read loses what lies behind `untilBytes`; at the end nobody does. */
+  async #look(file: FileHandle, untilBytes: number): Promise<void> {
     const before = this.#offset;
-    await this.#readOn(file);
+    await this.#readOn(file, untilBytes);
     if (this.#offset === before) return;
     await this.#options.onLook();
     if (this.#offset < this.#options.limitBytes) return;
     // Once more, so that the least possible lies between the last read and the cut.
-    await this.#readOn(file);
+    await this.#readOn(file, untilBytes);
     await truncate(this.#options.path, 0);
     this.cutBytes += this.#offset;
     this.#offset = 0;
     await this.#options.onLook();
   }
 
-  /** Reads to the end, but no further than four limits: who writes faster loses the rest. */
-  async #readOn(file: FileHandle): Promise<void> {
-    while (this.#offset < 4 * this.#options.limitBytes) {
+  async #readOn(file: FileHandle, untilBytes: number): Promise<void> {
+    while (this.#offset < untilBytes) {
       const { bytesRead } = await file.read(this.#chunk, 0, CHUNK_BYTES, this.#offset);
       if (bytesRead === 0) return;
       this.#offset += bytesRead;

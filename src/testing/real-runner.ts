@@ -52,7 +52,20 @@ export function tofuTestEnvironment(): Record<string, string> {
   };
 }
 
-export async function startRealRunner(env = tofuTestEnvironment()): Promise<RealRunner> {
+/**
+ * A program that stands in for OpenTofu: the script is a shell's; `"$real" "$@"` in it goes on to
+ * the real one.
+ */
+export function tofuBehind(script: string, scratch: string): string {
+  const path = join(mkdtempSync(join(scratch, "tofu-")), "tofu");
+  const { NIGARI_TOFU: real } = tofuTestEnvironment();
+  writeFileSync(path, `#!/bin/sh\nreal=${real}\n${script}\n`, { mode: 0o700 });
+  return path;
+}
+
+/** Starts a runner and waits until it answers; `more` is added to its environment. */
+export async function startRealRunner(more: Record<string, string> = {}): Promise<RealRunner> {
+  const env = { ...tofuTestEnvironment(), ...more };
   const scratch = mkdtempSync(join(tmpdir(), "nrun-"));
   const folder = runFolder(join(scratch, "run"));
   mkdirSync(folder.root, { mode: 0o700 });
