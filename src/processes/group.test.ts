@@ -133,6 +133,19 @@ describe("a command in a group", () => {
     expect(sameProcess(identity)).toBe(true);
   });
 
+  test("an environment without PATH is no hindrance", async () => {
+    group = await startGroup({
+      argv: ["/bin/sh", "-c", "exit 5"],
+      cwd: folder,
+      env: {},
+      stdout: file("out"),
+      stderr: file("err"),
+      identityFile: file("identity.json"),
+      exitFile: file("exit"),
+    });
+    expect(await group.ended).toBe(5);
+  });
+
   test("a folder that is not there fails at once, and names it", async () => {
     const cwd = file("nowhere");
     const command = { argv: ["true"], cwd, env: {}, stdout: file("out"), stderr: file("err") };
@@ -151,8 +164,23 @@ test("a detached program has a session of its own and tells its end", async () =
     stderr: file("log"),
   });
   await until(() => text("log") === "up\n");
-  const stat = identity && (await readProcessTable()).byPid.get(identity.pid);
-  expect(stat).toMatchObject({ group: identity?.pid, session: identity?.pid });
-  expect(identity !== undefined && killProcess(identity)).toBe(true);
+  const stat = (await readProcessTable()).byPid.get(identity.pid);
+  expect(stat).toMatchObject({ group: identity.pid, session: identity.pid });
+  expect(killProcess(identity)).toBe(true);
   expect(await ended).toEqual({ signal: "SIGKILL" });
+});
+
+test("a detached program that ends at once has an identity all the same", async () => {
+  for (let time = 0; time < 10; time += 1) {
+    const { identity, ended } = await startDetached({
+      argv: ["/bin/sh", "-c", "exit 3"],
+      cwd: folder,
+      env: {},
+      stdout: file("log"),
+      stderr: file("log"),
+    });
+    expect(identity.pid).toBeGreaterThan(1);
+    expect(await ended).toEqual({ exitCode: 3 });
+    expect(sameProcess(identity)).toBe(false);
+  }
 });

@@ -1,14 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  bootId,
-  identityOf,
-  isDead,
-  type ProcessIdentity,
-  parseIdentity,
-  statOf,
-} from "./identity.ts";
+import { bootId, isDead, type ProcessIdentity, parseIdentity, statOf } from "./identity.ts";
 import { isGroupOf, type Member, readProcessTable } from "./members.ts";
 
 /** A command to run in a session and process group of its own. */
@@ -25,7 +18,7 @@ export interface GroupCommand {
   readonly stdin?: string;
   /** File that the wrapper writes its identity to before the command starts. */
   readonly identityFile: string;
-  /** File that the wrapper writes the exit code to, in one move, when the command has ended. */
+  /** File that the wrapper writes the exit code to when the command has ended. */
   readonly exitFile: string;
 }
 
@@ -42,7 +35,9 @@ export interface ProcessGroup {
 /**
  * The wrapper. It outlives an interrupt that is meant for its group, because it traps the signal
  * instead of ignoring it: an ignored one would be ignored by the command too. It notes who it is
- * before the command starts, so that no moment has a command of which nobody knows.
+ * before the command starts, so that no moment has a command of which nobody knows. It needs no
+ * program on PATH but the command itself: both files are one short write, and half of it is taken
+ * for nothing by who reads them.
  */
 const WRAPPER = `
 umask 077
@@ -57,11 +52,10 @@ else
   start=$(LC_ALL=C TZ=UTC0 ps -o lstart= -p $$ | tr -s ' ' | sed 's/^ //;s/ $//')
   boot=$(sysctl -n kern.bootsessionuuid)
 fi
-printf '{"pid":%s,"startTime":"%s","bootId":"%s"}\\n' $$ "$start" "$boot" >"$identity.tmp" &&
-  mv -f "$identity.tmp" "$identity" || exit 125
+printf '{"pid":%s,"startTime":"%s","bootId":"%s"}\\n' $$ "$start" "$boot" >"$identity" || exit 125
 "$@"
 code=$?
-printf '%s\\n' "$code" >"$exit_file.tmp" && mv -f "$exit_file.tmp" "$exit_file"
+printf '%s\\n' "$code" >"$exit_file"
 exit "$code"
 `;
 
@@ -128,8 +122,7 @@ export interface DetachedCommand {
 }
 
 export interface DetachedProcess {
-  /** Undefined if it ended before it could be looked at. */
-  readonly identity: ProcessIdentity | undefined;
+  readonly identity: ProcessIdentity;
   /** How it ended, for as long as we live: its exit code or the signal that ended it. */
   readonly ended: Promise<ProcessEnd>;
 }
@@ -141,6 +134,8 @@ export type ProcessEnd = { readonly exitCode: number } | { readonly signal: stri
  */
 export async function startDetached(command: DetachedCommand): Promise<DetachedProcess> {
   const child = spawnWithFiles(command);
+  // Looked at before the event loop can reap it: one that has ended already is still a zombie.
+  const stat = child.pid === undefined ? undefined : statOf(child.pid);
   const ended = new Promise<ProcessEnd>((resolve) => {
     child.once("exit", (code, signal) => {
       resolve(signal === null ? { exitCode: code ?? 0 } : { signal });
@@ -153,7 +148,9 @@ export async function startDetached(command: DetachedCommand): Promise<DetachedP
     });
   });
   child.unref();
-  return { identity: child.pid === undefined ? undefined : identityOf(child.pid), ended };
+  if (stat === undefined) throw new Error(`The process table does not show ${command.argv[0]}`);
+  const { pid, startTime } = stat;
+  return { identity: { pid, startTime, bootId: bootId() }, ended };
 }
 
 async function identityWritten(pid: number, file: string): Promise<ProcessIdentity | undefined> {

@@ -38,7 +38,8 @@ async function abandoned(): Promise<PreparedRun> {
     start: { inputs, order: run.order },
   };
   const script = join(import.meta.dirname, "support/other-engine.ts");
-  const engine = spawn(process.execPath, [script, JSON.stringify(order)], { stdio: "inherit" });
+  const stdio: ["ignore", "ignore", "inherit"] = ["ignore", "ignore", "inherit"];
+  const engine = spawn(process.execPath, [script, JSON.stringify(order)], { stdio });
   const exit = once(engine, "exit");
   const early = exit.then(() => {
     throw new Error("The other engine ended by itself");

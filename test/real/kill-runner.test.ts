@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { PreparedRun } from "../../src/testing/contracts/runner-platform.ts";
@@ -69,7 +70,9 @@ async function appliedOnce(): Promise<void> {
 
 describe("SIGKILL of the runner", () => {
   test("in artifact: nothing was begun", async () => {
-    const padding = "x".repeat(64 << 20);
+    // Large enough that the kill comes in the middle, and not suspiciously well compressed.
+    const piece = () => randomBytes(8 << 10).toString("hex") + "x".repeat(1 << 20);
+    const padding = Array.from({ length: 64 }, piece).join("");
     const files = { ...runs.workspace.files(resources), "padding.txt": padding };
     const run = await runs.prepareFiles(files);
     const { runId } = run.launch;

@@ -123,7 +123,7 @@ export class News {
       if (gone && before !== "orphaned") await this.#options.onRunnerGone(run);
       this.#tell(run.runId);
     }
-    if (now === "orphaned") await capOutput(run.folder);
+    if (now === "orphaned") await run.exclusively(() => capOutput(run.folder));
   }
 }
 

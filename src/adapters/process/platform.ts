@@ -21,6 +21,7 @@ import { type ProcessEnd, startDetached } from "../../processes/group.ts";
 import { bootId } from "../../processes/identity.ts";
 import { RunnerClient } from "../../protocol/client.ts";
 import { writeDurably } from "../../protocol/durable.ts";
+import { socketAddress } from "../../protocol/grpc.ts";
 import { RUN_TOKEN } from "../../protocol/run-folder.ts";
 import { RunLog } from "../../protocol/run-log.ts";
 import { collectRun, erroredState } from "./collect.ts";
@@ -35,7 +36,7 @@ export interface ProcessPlatformOptions {
   readonly runsFolder: string;
   /** Program and arguments that start a runner; the run's folder is added as the last one. */
   readonly runnerCommand: readonly string[];
-  /** XDG_RUNTIME_DIR; /tmp is used without it. */
+  /** XDG_RUNTIME_DIR: for sockets where /tmp will not do. */
   readonly runtimeFolder: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -49,7 +50,7 @@ export interface ProcessPlatformOptions {
  */
 export class ProcessPlatform implements RunnerPlatform {
   readonly #options: ProcessPlatformOptions;
-  readonly #sockets: string;
+  #sockets: string;
   readonly #records = new Map<string, RunRecord>();
   readonly #launching = new Map<string, Promise<void>>();
   /** Ends of runners that are our children. */
@@ -91,8 +92,8 @@ export class ProcessPlatform implements RunnerPlatform {
   }
 
   connect(runId: string): RunnerConnection {
-    const socket = this.#record(runId).identity()?.socket;
-    const address = `unix:${socket ?? socketPath(this.#sockets, runId)}`;
+    const socket = this.#record(runId).identity()?.socket ?? socketPath(this.#sockets, runId);
+    const address = socketAddress(socket);
     return new RunnerClient({ runId, address, credentials: credentials.createInsecure() });
   }
 
@@ -109,7 +110,7 @@ export class ProcessPlatform implements RunnerPlatform {
   async collect(runId: string, call: Call): Promise<RunOutcome> {
     inTime(call);
     const run = await this.#dead(runId);
-    return await collectRun(run.folder);
+    return await run.exclusively(() => collectRun(run.folder));
   }
 
   async readFile(runId: string, file: RunFile, call: Call): Promise<Uint8Array | undefined> {
@@ -165,7 +166,9 @@ export class ProcessPlatform implements RunnerPlatform {
 
   async #launch(launch: RunnerLaunch): Promise<void> {
     const run = this.#record(launch.runId);
-    const { clock, random, runnerCommand } = this.#options;
+    const { clock, random, runnerCommand, runsFolder, runtimeFolder } = this.#options;
+    // Looked at again: what tidies /tmp may have taken it away, and somebody may have come in.
+    this.#sockets = socketFolder(runsFolder, runtimeFolder);
     await run.begin(launch, {
       token: random.hex(16),
       socket: socketPath(this.#sockets, launch.runId),
@@ -187,7 +190,6 @@ export class ProcessPlatform implements RunnerPlatform {
     });
     this.#ends.set(launch.runId, started.ended);
     void started.ended.then(() => this.#news.notice(run));
-    if (started.identity === undefined) return;
     await writeDurably(run.folder.launch, JSON.stringify(started.identity));
   }
 

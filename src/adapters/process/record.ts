@@ -48,6 +48,8 @@ export class RunRecord {
   readonly runId: string;
   readonly #seen = new Map<string, ProcessIdentity>();
   #identity: RunIdentity | undefined;
+  #runner: ProcessIdentity | undefined;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(runsFolder: string, runId: string) {
     this.runId = runId;
@@ -71,7 +73,9 @@ export class RunRecord {
 
   /** The runner's process, by its own word or else by that of who started it. */
   runner(): ProcessIdentity | undefined {
-    return readIdentityFile(this.folder.runner) ?? readIdentityFile(this.folder.launch);
+    // Its own word never changes: the file is made once.
+    this.#runner ??= readIdentityFile(this.folder.runner);
+    return this.#runner ?? readIdentityFile(this.folder.launch);
   }
 
   end(): RunnerEnd | undefined {
@@ -96,6 +100,13 @@ export class RunRecord {
       });
   }
 
+  /** Does one thing after the other: log and journal of a dead runner have one writer. */
+  exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
   /** Whether the runner's process lives; two small reads, for who asks often. */
   runnerLives(): boolean {
     const runner = this.runner();
@@ -104,7 +115,7 @@ export class RunRecord {
 
   /** Whether the runner has come so far as to say who it is. */
   isUp(): boolean {
-    return readIdentityFile(this.folder.runner) !== undefined;
+    return this.runner() !== undefined && this.#runner !== undefined;
   }
 
   /**

@@ -23,36 +23,39 @@ afterEach(() => {
   for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-function folderFor(data: string, runtime: string | undefined): string {
-  const folder = socketFolder(data, runtime);
+function folderFor(data: string, runtime?: string, temporary?: string): string {
+  const folder = socketFolder(data, runtime, temporary);
   made.push(folder);
   return folder;
 }
 
 describe("socketFolder", () => {
-  test("is private, short, and the same for the same data directory", () => {
-    const folder = folderFor("/data/one", scratch);
+  test("is private, and the same for the same data directory", () => {
+    const folder = folderFor("/data/one", undefined, scratch);
     expect(lstatSync(folder).mode & 0o777).toBe(0o700);
-    expect(folderFor("/data/one", scratch)).toBe(folder);
-    expect(folderFor("/data/two", scratch)).not.toBe(folder);
+    expect(folderFor("/data/one", undefined, scratch)).toBe(folder);
+    expect(folderFor("/data/two", undefined, scratch)).not.toBe(folder);
     expect(socketPath(folder, "run-1")).not.toBe(socketPath(folder, "run-2"));
   });
 
-  test("lies below /tmp without a runtime folder, under this user's id", () => {
-    const folder = folderFor(join(scratch, "data"), undefined);
+  test("lies below /tmp under this user's id, and is short", () => {
+    const folder = folderFor(join(scratch, "data"), scratch);
     expect(folder).toMatch(new RegExp(`^/tmp/nigari-${userInfo().uid}-[0-9a-f]{12}$`));
     expect(Buffer.byteLength(socketPath(folder, "r".repeat(100)))).toBeLessThanOrEqual(100);
   });
 
-  test("lies below /tmp if the runtime folder's name is too long for a socket", () => {
+  test("lies in the runtime folder if the temporary one's name is too long", () => {
     const deep = join(scratch, "d".repeat(80));
     mkdirSync(deep);
-    expect(folderFor(join(scratch, "data"), deep)).toMatch(/^\/tmp\/nigari-/);
+    expect(folderFor("/data", scratch, deep)).toMatch(`${scratch}/nigari-`);
   });
 
-  test("lies below /tmp if others could rename it away in the runtime folder", () => {
-    chmodSync(scratch, 0o777);
-    expect(folderFor(join(scratch, "data"), scratch)).toMatch(/^\/tmp\/nigari-/);
+  test("lies in the runtime folder if others could rename it away in the temporary one", () => {
+    const open = join(scratch, "open");
+    mkdirSync(open);
+    chmodSync(open, 0o777);
+    expect(folderFor("/data", scratch, open)).toMatch(`${scratch}/nigari-`);
+    expect(() => socketFolder("/data", undefined, open)).toThrow(UnsafeFolder);
   });
 
   const traps: Record<string, (path: string) => void> = {

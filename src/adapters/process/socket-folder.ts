@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { lstatSync, mkdirSync, type Stats } from "node:fs";
+import { lstatSync, mkdirSync, type Stats, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
 
@@ -13,15 +13,21 @@ export class UnsafeFolder extends Error {
 
 /**
  * A short private folder for the sockets of one data directory: sockets lie apart from the run
- * folders because their paths have a limit. `runtimeFolder` is XDG_RUNTIME_DIR; /tmp without it.
- * Made if it is not there, and refused if anybody else could have a hand in it. Returns its path.
+ * folders because their paths have a limit. It lies in /tmp, and in `runtimeFolder`
+ * (XDG_RUNTIME_DIR) only where /tmp will not do: that one vanishes when its user logs out, and a
+ * run must not. Made if it is not there, and refused if anybody else could have a hand in it.
+ * Returns its path.
  */
-export function socketFolder(dataFolder: string, runtimeFolder: string | undefined): string {
+export function socketFolder(
+  dataFolder: string,
+  runtimeFolder: string | undefined,
+  temporaryFolder = "/tmp",
+): string {
   const { uid } = userInfo();
   const hash = shortHash(resolve(dataFolder));
   const candidates = [
+    join(temporaryFolder, `nigari-${uid}-${hash}`),
     ...(runtimeFolder === undefined ? [] : [join(runtimeFolder, `nigari-${hash}`)]),
-    join("/tmp", `nigari-${uid}-${hash}`),
   ];
   let refused: unknown;
   for (const folder of candidates) {
@@ -47,7 +53,8 @@ function shortHash(text: string): string {
 }
 
 function madeSafe(folder: string, uid: number): string {
-  const parent = lstatSync(dirname(folder));
+  // Followed if it is a link, as /tmp is on macOS: where it leads is what counts.
+  const parent = statSync(dirname(folder));
   // In a folder that others may write, only the sticky bit keeps them from renaming ours away.
   const othersMayRename = (parent.mode & 0o022) !== 0 && (parent.mode & 0o1000) === 0;
   if (!parent.isDirectory() || othersMayRename || ![0, uid].includes(parent.uid)) {
