@@ -47,16 +47,16 @@ function stage(engineRuns = true) {
       return 0;
     },
     readFile: async () => new Uint8Array(),
-    readManifests: async () => [],
+    readManifests: async () => ({ version: "1", objects: [], diagnostics: [] }),
+    applyObject: async () => "created",
     version: "9.9.9",
     interrupted: new AbortController().signal,
   };
   const run = async (...words: string[]) => {
     printed.out = "";
     printed.err = "";
-    const manifests = () => Promise.reject(new Error("not here"));
     const evidence = () => Promise.reject(new Error("not here"));
-    const code = await runCommandLine({ shell, manifests, evidence }, words);
+    const code = await runCommandLine({ shell, evidence }, words);
     return { code, ...printed };
   };
   return { run, store, ups, clock };
@@ -251,6 +251,9 @@ test("up hands its flags on", async () => {
       ref: undefined,
       path: undefined,
       pollMs: 30_000,
+      tokenFile: undefined,
+      identityFile: undefined,
+      knownHostsFile: undefined,
     },
   ]);
 });

@@ -1,29 +1,21 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../api/duration.ts";
-import type { ManifestTools } from "./commands/apply.ts";
-import type { EvidenceTools } from "./commands/doctor.ts";
+import type { DoctorParts } from "./commands/doctor.ts";
 import { addDoctor } from "./commands/doctor-verbs.ts";
 import type { WaitFlags } from "./commands/wait.ts";
 import { type CommonFlags, type Context, withWorld } from "./context.ts";
 import { CliError, EXIT, type Shell } from "./world.ts";
-
-/** What main hands in: the shell, and manifest tools loaded when they are needed. */
-export interface ProgramParts {
-  readonly shell: Shell;
-  manifests(): Promise<ManifestTools>;
-  /** What the doctor judges, loaded when it is asked. */
-  evidence(): Promise<EvidenceTools>;
-}
 
 /**
  * Runs one command line and answers with its exit code. The commands' code is loaded when they
  * run, so that --help stays quick.
  */
 export async function runCommandLine(
-  parts: ProgramParts,
+  parts: DoctorParts,
   words: readonly string[],
 ): Promise<number> {
-  const { out } = parts.shell;
+  const { shell } = parts;
+  const { out } = shell;
   let code: number = EXIT.ok;
   const program = build(parts, (result) => {
     code = result;
@@ -33,7 +25,7 @@ export async function runCommandLine(
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    if (parts.shell.interrupted.aborted) return EXIT.interrupted;
+    if (shell.interrupted.aborted) return EXIT.interrupted;
     if (error instanceof CliError) {
       out.error(`nigari: ${error.message}\n`);
       return error.exitCode;
@@ -45,12 +37,13 @@ export async function runCommandLine(
 
 type Done = (code: number) => void;
 
-function build(parts: ProgramParts, done: Done): Command {
+function build(parts: DoctorParts, done: Done): Command {
+  const { shell } = parts;
   const program = new Command("nigari")
     .description(
       "Reconciles Terraform objects with OpenTofu, cannot wedge, and says what is wrong.",
     )
-    .version(parts.shell.version, "-V, --version")
+    .version(shell.version, "-V, --version")
     .option("-n, --namespace <name>", "namespace", "default")
     .option("--data-dir <folder>", "data directory (NIGARI_DATA_DIR)")
     .addOption(
@@ -59,13 +52,15 @@ function build(parts: ProgramParts, done: Done): Command {
         .default("table"),
     )
     .configureOutput({
-      writeOut: (text) => parts.shell.out.write(text),
-      writeErr: (text) => parts.shell.out.error(text),
+      writeOut: (text) => shell.out.write(text),
+      writeErr: (text) => shell.out.error(text),
     })
     .showHelpAfterError('("nigari --help" lists the commands)')
     .exitOverride();
-  for (const add of [addUp, addRead, addAct, addPlan, addState, addDoctor, addVersion])
-    add(program, parts, done);
+  for (const add of [addUp, addRead, addAct, addPlan, addState, addVersion]) {
+    add(program, shell, done);
+  }
+  addDoctor(program, parts, done);
   for (const command of program.commands) inherit(command);
   return program;
 }
@@ -94,7 +89,7 @@ const count = (text: string): number => {
   return Number(text);
 };
 
-function addUp(program: Command, { shell }: ProgramParts, done: Done): void {
+function addUp(program: Command, shell: Shell, done: Done): void {
   program
     .command("up")
     .description("keep the manifests of a folder or Git repository applied, until Ctrl-C")
@@ -102,6 +97,9 @@ function addUp(program: Command, { shell }: ProgramParts, done: Done): void {
     .option("--ref <ref>", "branch, tag or commit of a Git URL")
     .option("--path <folder>", "folder of the manifests below it")
     .option("--poll <duration>", "how often a Git URL is looked at", durationMs, 60_000)
+    .option("--token-file <file>", "https token of a Git URL (or NIGARI_GIT_TOKEN)")
+    .option("--identity-file <file>", "ssh key of a Git URL; your own agent without it")
+    .option("--known-hosts-file <file>", "known hosts of a Git URL; your own without it")
     .option("--concurrent <n>", "runs at once", count, 4)
     .option("--pass-env <patterns>", "environment handed to OpenTofu, e.g. 'AWS_*,KUBECONFIG'", "")
     .option("--prune", "delete objects whose manifest has vanished", false)
@@ -126,19 +124,22 @@ function addUp(program: Command, { shell }: ProgramParts, done: Done): void {
           ref: options.ref,
           path: options.path,
           pollMs: options.poll,
+          tokenFile: options.tokenFile,
+          identityFile: options.identityFile,
+          knownHostsFile: options.knownHostsFile,
         }),
       );
     });
 }
 
-function addRead(program: Command, { shell }: ProgramParts, done: Done): void {
+function addRead(program: Command, shell: Shell, done: Done): void {
   const verb = async (command: Command, run: (context: Context) => Promise<number>) =>
     done(await withWorld(shell, common(command), run));
   program
     .command("get")
     .description("list objects, or show one")
     .argument(
-      "[kind] [name]",
+      "[kind-or-name]",
       "terraform (default), gitrepository, secret, configmap, event, lease",
     )
     .argument("[name]")
@@ -188,7 +189,7 @@ const waitFlags = (options: { wait: boolean; timeout: number }): WaitFlags => ({
   timeoutMs: options.timeout,
 });
 
-function addAct(program: Command, { shell, manifests }: ProgramParts, done: Done): void {
+function addAct(program: Command, shell: Shell, done: Done): void {
   const verb = async (command: Command, run: (context: Context) => Promise<number>) =>
     done(await withWorld(shell, common(command), run));
   program
@@ -197,8 +198,7 @@ function addAct(program: Command, { shell, manifests }: ProgramParts, done: Done
     .requiredOption("-f, --filename <path...>", "file, folder, or - for standard input")
     .action(async (options, command: Command) => {
       const { apply } = await import("./commands/apply.ts");
-      const tools = await manifests();
-      await verb(command, (context) => apply(context, tools, options.filename));
+      await verb(command, (context) => apply(context, options.filename));
     });
   waitable(program.command("reconcile").description("look at an object now"))
     .argument("<name>")
@@ -233,7 +233,7 @@ function addAct(program: Command, { shell, manifests }: ProgramParts, done: Done
     });
 }
 
-function addPlan(program: Command, { shell }: ProgramParts, done: Done): void {
+function addPlan(program: Command, shell: Shell, done: Done): void {
   program
     .command("plan")
     .description("pending plans")
@@ -246,7 +246,7 @@ function addPlan(program: Command, { shell }: ProgramParts, done: Done): void {
     });
 }
 
-function addState(program: Command, { shell }: ProgramParts, done: Done): void {
+function addState(program: Command, shell: Shell, done: Done): void {
   const verb = async (command: Command, run: (context: Context) => Promise<number>) =>
     done(await withWorld(shell, common(command), run));
   const state = program.command("state").description("states that Nigari keeps");
@@ -282,7 +282,7 @@ function addState(program: Command, { shell }: ProgramParts, done: Done): void {
     });
 }
 
-function addVersion(program: Command, { shell }: ProgramParts, done: Done): void {
+function addVersion(program: Command, shell: Shell, done: Done): void {
   program
     .command("version")
     .description("the version of this program")

@@ -1,6 +1,7 @@
-import type { ObjectKey } from "../api/kinds.ts";
+import type { AnyObject, ObjectKey } from "../api/kinds.ts";
 import type { Call } from "../ports/call.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Manifests } from "../ports/manifests.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import type { LiveRun, RunLogs } from "../ports/runs.ts";
 import type { StateAdmin } from "../ports/state.ts";
@@ -28,16 +29,13 @@ export interface Shell {
   up(options: UpOptions): Promise<number>;
   /** A file's text, or standard input for "-". */
   readFile(path: string): Promise<Uint8Array>;
-  /** Manifest files: a file, a folder, or "-" for standard input. */
-  readManifests(paths: readonly string[]): Promise<ManifestText[]>;
+  /** Objects of manifests: files, folders, or "-" for standard input. */
+  readManifests(paths: readonly string[], namespace: string, call: Call): Promise<Manifests>;
+  /** Makes one object so, as kubectl apply does. Fails with StoreError. */
+  applyObject(store: ObjectStore, object: AnyObject, call: Call): Promise<string>;
   readonly version: string;
   /** Fires at the first Ctrl-C. */
   readonly interrupted: AbortSignal;
-}
-
-export interface ManifestText {
-  readonly file: string;
-  readonly text: Uint8Array;
 }
 
 export interface UpOptions {
@@ -51,6 +49,10 @@ export interface UpOptions {
   readonly ref: string | undefined;
   readonly path: string | undefined;
   readonly pollMs: number;
+  /** Files with what a Git URL needs: an https token, an ssh key, known hosts. */
+  readonly tokenFile: string | undefined;
+  readonly identityFile: string | undefined;
+  readonly knownHostsFile: string | undefined;
 }
 
 export interface Output {

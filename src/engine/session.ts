@@ -1,4 +1,5 @@
 import { keyText, parseKey } from "../api/kinds.ts";
+import type { RunUnderWay } from "../ports/engine.ts";
 import type { Lead } from "../ports/leadership.ts";
 import type { LiveRuns } from "../ports/runs.ts";
 import { bounded, messageOf } from "./bounded.ts";
@@ -55,6 +56,10 @@ export class Session {
 
   get live(): LiveRuns {
     return this.#supervisors;
+  }
+
+  runs(): RunUnderWay[] {
+    return this.#supervisors.runs();
   }
 
   ask(key: string, priority: Priority = "normal"): void {

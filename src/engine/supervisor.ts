@@ -23,6 +23,8 @@ import { heard, inFlightOf, type RunView, viewOf } from "./run-view.ts";
 
 /** Bounds of a supervisor's calls and pauses, in milliseconds. */
 const CALL_MS = 10_000;
+/** A runner that has been launched listens after less than this, also on a busy machine. */
+const COMES_UP_MS = 5_000;
 /** Pause after a look that failed; doubles up to the next. */
 const PAUSE_FIRST_MS = 50;
 const PAUSE_MAX_MS = 2_000;
@@ -371,6 +373,7 @@ export class Supervisor {
   }
 
   #failed(error: unknown): Round {
+    if (this.#comesUp(error)) return PAUSE_FIRST_MS;
     const message = messageOf(error);
     this.#ports.log.debug("A look at a run failed", { run: this.run.id, error: message });
     if (this.#startedAt === undefined) this.#launchError = message;
@@ -379,6 +382,18 @@ export class Supervisor {
     }
     this.#failures += 1;
     return Math.min(PAUSE_FIRST_MS * 2 ** Math.min(this.#failures - 1, 10), PAUSE_MAX_MS);
+  }
+
+  /** It was launched a moment ago and does not listen yet: that is no trouble to tell of. */
+  #comesUp(error: unknown): boolean {
+    const { runner } = this.#platform;
+    return (
+      (runner === "starting" || runner === "running") &&
+      !this.#heard &&
+      this.#silentMs() < COMES_UP_MS &&
+      error instanceof RunnerError &&
+      error.code === "Unavailable"
+    );
   }
 
   /** Lines that were written before a restart are not asked for again. */

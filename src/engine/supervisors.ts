@@ -1,6 +1,7 @@
 import { keyOf, keyText, type ObjectKey } from "../api/kinds.ts";
 import type { RunStatus, Terraform } from "../api/terraform.ts";
 import type { RunFact } from "../domain/facts.ts";
+import type { RunUnderWay } from "../ports/engine.ts";
 import type { LiveRun, LiveRuns } from "../ports/runs.ts";
 import { messageOf } from "./bounded.ts";
 import { Supervisor, type SupervisorPorts } from "./supervisor.ts";
@@ -47,6 +48,11 @@ export class Supervisors implements LiveRuns {
 
   describe(key: ObjectKey): LiveRun | undefined {
     return this.#byKey.get(keyText(key))?.live();
+  }
+
+  /** The runs that are followed. */
+  runs(): RunUnderWay[] {
+    return [...this.#byKey.values()].map(({ key, run }) => ({ ...key, runId: run.id }));
   }
 
   /** Objects that have a run. */

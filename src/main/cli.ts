@@ -1,10 +1,10 @@
 // The program `nigari`. The launcher at the root starts it.
-import { packageVersion } from "./package.ts";
+import { runCommandLine } from "../cli/program.ts";
+import { createShell } from "./shell.ts";
 
-const [verb, ...rest] = process.argv.slice(2);
-if (verb === "version" && rest.length === 0) {
-  process.stdout.write(`nigari ${packageVersion()}\n`);
-} else {
-  process.stderr.write(`nigari: unknown command "${process.argv.slice(2).join(" ")}"\n`);
-  process.exitCode = 2;
-}
+// Whatever this program or a child of it writes is for its user alone.
+process.umask(0o077);
+const shell = createShell();
+const evidence = () => import("../adapters/bundle/load.ts");
+process.exitCode = await runCommandLine({ shell, evidence }, process.argv.slice(2));
+shell.close();

@@ -142,7 +142,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   main: {
     purpose: "Reads environment, builds adapters, wires, starts. Nobody imports it.",
     rooms: [...everything, ...adapters],
-    packages: ["pino", "yaml"],
+    packages: ["pino", "yaml", "tar"],
     builtins: ANY,
   },
   testing: {

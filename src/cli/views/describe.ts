@@ -41,7 +41,10 @@ function head(object: Terraform): string {
     ["Applied", status?.lastAppliedRevision],
     ["Attempted", status?.lastAttemptedRevision],
     ["Outputs", status?.availableOutputs?.join(", ")],
-    ["Failures", status?.reconciliationFailures?.toString()],
+    [
+      "Failures",
+      status?.reconciliationFailures ? String(status.reconciliationFailures) : undefined,
+    ],
   ];
   return rows
     .filter(([, value]) => value !== undefined && value !== "")

@@ -1,0 +1,172 @@
+import { join } from "node:path";
+import { createFolderStore } from "../adapters/artifacts/store.ts";
+import { createGitSource } from "../adapters/git/source.ts";
+import { ProcessPlatform } from "../adapters/process/platform.ts";
+import { openStateDoor } from "../adapters/state-door/server.ts";
+import { createDataLock } from "../adapters/system/data-lock.ts";
+import { systemRandom } from "../adapters/system/random.ts";
+import { decide } from "../domain/decide.ts";
+import type { LostApplyPolicy } from "../domain/facts.ts";
+import { createEngine, type Engine } from "../engine/engine.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { EngineInfo } from "../ports/engine.ts";
+import type { Lead, Leadership } from "../ports/leadership.ts";
+import type { Log } from "../ports/log.ts";
+import { serveEngine } from "../server/server.ts";
+import { engineSocketPath } from "../server/socket.ts";
+import { packageVersion, programFile } from "./package.ts";
+import { type Kept, openKept } from "./store.ts";
+
+export interface EngineSetup {
+  readonly dataDir: string;
+  /** Environment of runners, tofu's file among it. */
+  readonly runnerEnv: Readonly<Record<string, string>>;
+  /** What git may know of the environment. */
+  readonly gitEnv: Readonly<Record<string, string>>;
+  readonly runtimeFolder: string | undefined;
+  readonly maxRuns: number;
+  readonly lostApply: LostApplyPolicy;
+  readonly command: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** An engine on one machine, with everything around it. */
+export interface Standalone {
+  readonly engine: Engine;
+  readonly kept: Kept;
+  /** Lets go of runs, closes door, socket and database. */
+  close(): Promise<void>;
+}
+
+const CLOSE_MS = 15_000;
+
+/**
+ * Takes the data directory, opens the door, starts the engine. The order matters: nobody else's
+ * port, socket or database is touched before the directory is ours. Fails with NotLeader (naming
+ * the holder), PortTaken or DatabaseError.
+ */
+export async function startStandalone(
+  setup: EngineSetup,
+  signal: AbortSignal,
+): Promise<Standalone> {
+  const { dataDir, clock, command } = setup;
+  const lock = createDataLock({ dataDir, command, version: packageVersion() }, clock);
+  const patience = clock.deadline("Waiting for the data directory", LOCK_PATIENCE_MS, signal);
+  const lead = await lock.acquire({ signal: patience });
+  const undo: (() => Promise<void> | void)[] = [() => lead.release()];
+  try {
+    return await assemble(setup, lead, { signal, undo });
+  } catch (error) {
+    for (const each of undo.reverse()) await each();
+    throw error;
+  }
+}
+
+/** An engine that was just killed frees its lock at once; one that goes down needs a moment. */
+const LOCK_PATIENCE_MS = 3_000;
+
+interface Assembly {
+  readonly signal: AbortSignal;
+  readonly undo: (() => Promise<void> | void)[];
+}
+
+async function assemble(
+  setup: EngineSetup,
+  lead: Lead,
+  { signal, undo }: Assembly,
+): Promise<Standalone> {
+  const { dataDir, clock, log } = setup;
+  const kept = openKept(dataDir, clock, true);
+  undo.push(() => kept.database.close());
+  const { door, close: closeDoor } = await openStateDoor(
+    {
+      storage: kept.states,
+      log,
+      clock,
+      random: systemRandom,
+      portFile: join(dataDir, "state-door.json"),
+      runsMayWait: await runsUnderWay(kept, signal),
+    },
+    { signal },
+  );
+  const closing = () => ({ signal: clock.deadline("Closing", CLOSE_MS) });
+  undo.push(() => closeDoor(closing()));
+  const engine = engineOf(setup, kept, { door, lead });
+  undo.push(() => engine.stop());
+  await engine.start(signal);
+  const socket = engineSocketPath(dataDir);
+  const info = engineInfo(setup, lead, engine);
+  const server = await serveEngine({ ...kept, live: engine.live, info, clock, log }, socket);
+  undo.push(() => server.close());
+  const close = async () => {
+    for (const each of undo.splice(0).reverse()) await each();
+  };
+  return { engine, kept, close };
+}
+
+/** A run that is under way may know the door's port. */
+async function runsUnderWay({ store }: Kept, signal: AbortSignal): Promise<boolean> {
+  const { items } = await store.list("Terraform", {}, { signal });
+  return items.some(({ status }) => status?.run !== undefined);
+}
+
+function engineOf(
+  setup: EngineSetup,
+  kept: Kept,
+  { door, lead }: { door: Parameters<typeof createEngine>[0]["door"]; lead: Lead },
+): Engine {
+  const { dataDir, clock, log } = setup;
+  const random = systemRandom;
+  const artifacts = createFolderStore({ folder: join(dataDir, "artifacts"), clock, random });
+  // The data directory is ours already: leading is not asked for a second time.
+  const leadership: Leadership = { acquire: async () => lead };
+  return createEngine(
+    {
+      store: kept.store,
+      logs: kept.logs,
+      artifacts,
+      keeper: artifacts,
+      git: createGitSource({
+        folder: join(dataDir, "git"),
+        baseFolder: process.cwd(),
+        env: setup.gitEnv,
+        keeper: artifacts,
+        clock,
+        random,
+      }),
+      platform: new ProcessPlatform({
+        runsFolder: join(dataDir, "runs"),
+        runnerCommand: [
+          process.execPath,
+          "--disable-warning=ExperimentalWarning",
+          programFile("runner"),
+        ],
+        runtimeFolder: setup.runtimeFolder,
+        clock,
+        random,
+        log,
+      }),
+      door,
+      leadership,
+      clock,
+      random,
+      log,
+      decide,
+    },
+    { maxRuns: setup.maxRuns, lostApply: setup.lostApply, runnerEnv: setup.runnerEnv },
+  );
+}
+
+function engineInfo(setup: EngineSetup, lead: Lead, engine: Engine): () => EngineInfo {
+  const since = new Date(setup.clock.now()).toISOString();
+  return () => ({
+    pid: process.pid,
+    version: packageVersion(),
+    since,
+    command: setup.command,
+    dataDir: setup.dataDir,
+    epoch: lead.epoch,
+    runs: engine.runs(),
+  });
+}

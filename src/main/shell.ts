@@ -1,0 +1,68 @@
+import { readFile } from "node:fs/promises";
+import { createClock } from "../adapters/system/clock.ts";
+import type { Output, Shell } from "../cli/world.ts";
+import { dataDirOf } from "./data-dir.ts";
+import { packageVersion } from "./package.ts";
+
+/** The command line's outside world: this process. Heavy parts are loaded when they are used. */
+export function createShell(): Shell & { close(): void } {
+  const clock = createClock();
+  const interrupt = new AbortController();
+  const env = process.env;
+  // The first Ctrl-C asks, the second one ends at once, whatever goes on.
+  const onSignal = () => {
+    if (interrupt.signal.aborted) process.exit(130);
+    interrupt.abort(new Error("Interrupted"));
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  return {
+    clock,
+    out: output(),
+    version: packageVersion(),
+    interrupted: interrupt.signal,
+    async connect({ dataDir }, call) {
+      const { connectWorld } = await import("./connect.ts");
+      return connectWorld(dataDirOf(dataDir, env), clock, call);
+    },
+    async up(options) {
+      const { up } = await import("./up.ts");
+      return up(options, { clock, env, out: output(), interrupted: interrupt.signal });
+    },
+    readFile: (path) => (path === "-" ? readStandardInput() : readFile(path)),
+    async readManifests(paths, namespace, call) {
+      const { readPaths } = await import("./manifest-files.ts");
+      return readPaths(paths, { namespace, standardInput: readStandardInput }, call);
+    },
+    async applyObject(store, object, call) {
+      const { applyObject } = await import("../engine/apply.ts");
+      return applyObject(store, object, undefined, call);
+    },
+    close: () => clock.close(),
+  };
+}
+
+async function readStandardInput(): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+/** Standard output and error. A reader that has gone away (`| head`) ends us quietly. */
+function output(): Output {
+  const { stdout, stderr, env } = process;
+  for (const stream of [stdout, stderr]) {
+    if (stream.listenerCount("error") > 0) continue;
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EPIPE") process.exit(0);
+    });
+  }
+  const isTerminal = stdout.isTTY === true;
+  return {
+    write: (text) => void stdout.write(text),
+    error: (text) => void stderr.write(text),
+    isTerminal,
+    columns: stdout.columns ?? 100,
+    colours: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
+  };
+}
