@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ProcessPlatform } from "../../src/adapters/process/platform.ts";
+import { socketFolder } from "../../src/adapters/process/socket-folder.ts";
 import { createClock } from "../../src/adapters/system/clock.ts";
 import { noLog } from "../../src/ports/log.ts";
 import type { PlatformFact, RunnerLaunch } from "../../src/ports/runner.ts";
@@ -39,7 +40,7 @@ afterEach(async () => {
     await last.signal(runId, "terminate", call());
     await last.remove(runId, call());
   }
-  rmSync(runs, { recursive: true });
+  for (const folder of [runs, socketFolder(runs, undefined)]) rmSync(folder, { recursive: true });
 });
 
 const call = (ms = 10_000) => ({ signal: AbortSignal.timeout(ms) });

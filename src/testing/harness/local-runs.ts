@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ProcessPlatform } from "../../adapters/process/platform.ts";
+import { socketFolder } from "../../adapters/process/socket-folder.ts";
 import { createClock } from "../../adapters/system/clock.ts";
 import { systemRandom } from "../../adapters/system/random.ts";
 import type { RunOutcome } from "../../domain/facts.ts";
@@ -207,7 +208,9 @@ export class LocalRuns {
       await this.platform.signal(runId, "terminate", within());
     }
     this.#clock.close();
-    rmSync(this.scratch, { recursive: true, force: true });
+    for (const folder of [this.scratch, socketFolder(this.runsFolder, undefined)]) {
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
 
   get #state(): string {
