@@ -103,6 +103,16 @@ describe("exit codes", () => {
       code: 4,
       says: /Terraform default\/nope not found; "nigari get terraform -A"/,
     },
+    "a form that the verb does not know": {
+      words: ["get", "-o", "markdown"],
+      code: 3,
+      says: /-o "markdown" is none of table, json, yaml \("nigari get --help"/,
+    },
+    "a form of another verb": {
+      words: ["doctor", "--bundle", "x", "-o", "yaml"],
+      code: 3,
+      says: /-o "yaml" is none of text, json, markdown/,
+    },
     "nothing to list is no error": {
       words: ["get"],
       code: 0,

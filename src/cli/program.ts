@@ -2,8 +2,10 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { parseDuration } from "../api/duration.ts";
 import type { DoctorParts } from "./commands/doctor.ts";
 import { addDoctor } from "./commands/doctor-verbs.ts";
+import { addRunbook } from "./commands/runbook-verbs.ts";
 import type { WaitFlags } from "./commands/wait.ts";
 import { type CommonFlags, type Context, withWorld } from "./context.ts";
+import { outputForm } from "./output-flag.ts";
 import { CliError, EXIT, type Shell } from "./world.ts";
 
 /**
@@ -46,11 +48,7 @@ function build(parts: DoctorParts, done: Done): Command {
     .version(shell.version, "-V, --version")
     .option("-n, --namespace <name>", "namespace", "default")
     .option("--data-dir <folder>", "data directory (NIGARI_DATA_DIR)")
-    .addOption(
-      new Option("-o, --output <form>", "table, json or yaml")
-        .choices(["table", "json", "yaml"])
-        .default("table"),
-    )
+    .option("-o, --output <form>", "table, json or yaml (default: table)")
     .configureOutput({
       writeOut: (text) => shell.out.write(text),
       writeErr: (text) => shell.out.error(text),
@@ -61,6 +59,7 @@ function build(parts: DoctorParts, done: Done): Command {
     add(program, shell, done);
   }
   addDoctor(program, parts, done);
+  addRunbook(program, shell, done);
   for (const command of program.commands) inherit(command);
   return program;
 }
@@ -73,7 +72,8 @@ function inherit(command: Command): void {
 
 /** The flags shared by all verbs, checked. */
 function common(command: Command): CommonFlags {
-  const { namespace, dataDir, output } = command.optsWithGlobals<CommonFlags>();
+  const { namespace, dataDir } = command.optsWithGlobals<CommonFlags>();
+  const output = outputForm(command, ["table", "json", "yaml"], "table");
   return { namespace, dataDir, output };
 }
 

@@ -1,8 +1,10 @@
 // npm run generate: everything that is derived and committed. Each generator is one function.
 import { generateProto } from "./proto.ts";
+import { generateRunbook } from "./runbook.ts";
 
 const generators: { name: string; run: () => void }[] = [
   { name: "src/protocol/generated from proto/", run: generateProto },
+  { name: "docs/runbook and its pointer in AGENTS.md from src/recognizers", run: generateRunbook },
 ];
 
 for (const { name, run } of generators) {

@@ -1,4 +1,5 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
+import { outputForm } from "../output-flag.ts";
 import type { DoctorFlags, DoctorParts } from "./doctor.ts";
 
 /** Adds `doctor` and `explain` to the program. */
@@ -13,14 +14,11 @@ export function addDoctor(
     .option("--bundle <path>", "a saved dump: folder, tar, tar.gz")
     .option("--as-of <time>", "judge at this time (RFC 3339), not at the dump's own")
     .option("--all", "every citation", false)
-    .addOption(
-      new Option("-o, --output <form>", "text, json or markdown")
-        .choices(["text", "json", "markdown"])
-        .default("text"),
-    )
-    .action(async (flags: DoctorFlags) => {
+    .option("-o, --output <form>", "text, json or markdown (default: text)")
+    .action(async (flags: DoctorFlags, command: Command) => {
+      const output = outputForm(command, ["text", "json", "markdown"], "text");
       const { doctor } = await import("./doctor.ts");
-      done(await doctor(parts, flags));
+      done(await doctor(parts, { ...flags, output }));
     });
   program
     .command("explain")
