@@ -215,10 +215,10 @@ describe("a lock in the way", () => {
 });
 
 test.each([
-  ["Error: Saved plan is stale", true],
-  ["Error: Saved plan does not match the given state", true],
-  ["Error: Inconsistent dependency lock file", true],
-  ["Error: Invalid value", false],
+  ["Saved plan is stale", true],
+  ["Saved plan does not match the given state", true],
+  ["Inconsistent dependency lock file", true],
+  ["Invalid value", false],
 ])("whether only a new plan helps: %s", (text, stale) => {
   expect(saysPlanStale(text)).toBe(stale);
 });

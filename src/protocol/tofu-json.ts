@@ -109,8 +109,9 @@ const STALE = [
   "Inconsistent dependency lock file",
 ];
 
-export function saysPlanStale(text: string): boolean {
-  return STALE.some((summary) => text.includes(summary));
+/** Whether a diagnostic of this summary says so. */
+export function saysPlanStale(summary: string): boolean {
+  return STALE.includes(summary);
 }
 
 /** The lock that is in the way, from the text of a diagnostic or of an error on stderr. */

@@ -63,11 +63,14 @@ const GRACE_MS = 60_000;
 const APPLY_GRACE_MS = 600_000;
 /** Characters kept of stderr, and of the message made from it. */
 const MESSAGE_LENGTH = 16 << 10;
+/** Of one command; the first ones tell the cause. */
+const ERRORS_MAX = 100;
 
 /** Runs one command of OpenTofu; its output becomes log lines, progress and messages. */
 export async function runTofu(context: RunContext, command: TofuCommand): Promise<TofuResult> {
   const { stage, cwd, env, output } = command;
   const { folder, order, stopping, token } = context;
+  const writes = stage === "apply";
   const files = join(folder.steps, command.name ?? stage);
   const listener = new Listener(context);
   const shared = { limitBytes: order.outputLimitBytes, overlap: 4 * context.mask.lengthMax };
@@ -95,11 +98,15 @@ export async function runTofu(context: RunContext, command: TofuCommand): Promis
       cwd,
       env,
       files,
-      limitMs: command.urgentMs ?? order.stageLimitMs[stage],
-      graceMs: command.urgentMs ?? (stage === "apply" ? APPLY_GRACE_MS : GRACE_MS),
-      writes: stage === "apply",
-      stopping: command.urgentMs === undefined ? stopping : new Stopping(),
       token,
+      ...(command.urgentMs === undefined
+        ? {
+            limitMs: order.stageLimitMs[stage],
+            graceMs: writes ? APPLY_GRACE_MS : GRACE_MS,
+            writes,
+            stopping,
+          }
+        : { limitMs: command.urgentMs, graceMs: 0, writes: false, stopping: new Stopping() }),
     });
     for (const tail of tails) await tail.finish();
     return listener.result(end);
@@ -201,12 +208,13 @@ class Listener {
     const said = texts.length > 0 ? texts.join("\n\n") : withoutFrame(complaints);
     const code = end.exitCode === undefined ? "" : ` with exit code ${end.exitCode}`;
     const text = said === "" ? `OpenTofu ended${code} and said nothing` : said;
-    const all = `${texts.join("\n")}\n${complaints}`;
+    // Not from details: a provisioner's output may stand there, and may say anything.
+    const locked = this.#errors.find(({ summary }) => /\block/i.test(summary));
     return {
       end,
       message: cut(this.#context.mask.apply(text)),
-      lock: lockIn(all),
-      planStale: saysPlanStale(all),
+      lock: lockIn(locked?.detail ?? (texts.length > 0 ? "" : complaints)),
+      planStale: this.#errors.some(({ summary }) => saysPlanStale(summary)),
       ledger: this.#ledger,
     };
   }
@@ -217,9 +225,8 @@ class Listener {
       const { resource, action, state } = line;
       this.#progress.push({ type: "progress", resource, action, state });
     }
-    if (line.kind === "diagnostic" && line.diagnostic.severity === "error") {
-      this.#errors.push(line.diagnostic);
-    }
+    const isError = line.kind === "diagnostic" && line.diagnostic.severity === "error";
+    if (isError && this.#errors.length < ERRORS_MAX) this.#errors.push(line.diagnostic);
     const logged = loggedAs(line);
     if (logged !== undefined) this.#context.log.write(logged.text, logged.weight);
   }
