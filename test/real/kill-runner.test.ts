@@ -24,6 +24,7 @@ async function killRunner(run: PreparedRun): Promise<void> {
   const { runId } = run.launch;
   const stop = new AbortController();
   const news = firstNews(runId, stop.signal);
+  news.catch(() => undefined);
   const begun = performance.now();
   await runnerOf(runs.folder(runId)).kill();
   await until("the platform knows", async () => (await runs.fact(runId)).runner === "gone");
