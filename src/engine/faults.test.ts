@@ -217,14 +217,8 @@ describe("what a run leaves", () => {
 
   test("nothing of a run that no object names, if it wrote nothing", async () => {
     const world = await begin({ script: () => ({ stageMs: { plan: 20_000 } }) });
-    const { life } = await world.start();
     const runId = await world.untilStage("plan");
-    life.kill();
-    world.leadership.lose();
-    await world.edit("app", ({ metadata }) => {
-      metadata.finalizers = [];
-    });
-    await world.remove("Terraform", "app");
+    await forget(world);
     world.platform.killRunner(runId);
     world.platform.killWorkers(runId);
     await world.start();
@@ -232,18 +226,36 @@ describe("what a run leaves", () => {
     expect(await world.platform.list(world.call())).toEqual([]);
   });
 
-  test("all of a run that no object names, if it may have changed the world", async () => {
+  test("all of a run that no object names, if the world may need it", async () => {
     const world = await begin(slowApply);
     const runId = await world.untilStage("apply");
-    world.leadership.lose();
-    await world.edit("app", ({ metadata }) => {
-      metadata.finalizers = [];
-    });
-    await world.remove("Terraform", "app");
+    await forget(world);
+    world.platform.killWorkers(runId);
+    await world.start();
     await world.clock.advance(60_000);
+    expect(await world.platform.list(world.call())).toEqual([runId]);
+    const reports = world.lines.filter((line) => line.includes(runId) && line.includes(" warn "));
+    expect(reports).toHaveLength(1);
+  });
+
+  test("a run that no object names ends in peace before it is removed", async () => {
+    const world = await begin(slowApply);
+    await world.untilStage("apply");
+    await forget(world);
     await world.start();
     await world.clock.advance(10_000);
-    expect(await world.platform.list(world.call())).toEqual([runId]);
-    expect(world.lines.some((line) => line.includes(runId) && line.includes(" warn "))).toBe(true);
+    expect(await world.platform.list(world.call())).toHaveLength(1);
+    await world.clock.advance(60_000);
+    expect(await world.platform.list(world.call())).toEqual([]);
+    expect(world.effects()).toEqual(ONE);
   });
 });
+
+/** The engine is gone, and somebody takes the object away by force. */
+async function forget(world: World): Promise<void> {
+  world.leadership.lose();
+  await world.edit("app", ({ metadata }) => {
+    metadata.finalizers = [];
+  });
+  await world.remove("Terraform", "app");
+}

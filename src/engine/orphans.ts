@@ -3,12 +3,15 @@ import type { RunOutcome } from "../domain/facts.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
-import type { RunnerPlatform } from "../ports/runner.ts";
+import type { RunnerConnection, RunnerPlatform } from "../ports/runner.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import type { Janitor } from "./janitor.ts";
 
 const CALL_MS = 10_000;
+const HELLO_MS = 4_000;
 const AGAIN_MS = 600_000;
+/** As long as something is left that could not be judged. */
+const SOON_MS = 30_000;
 const HARMLESS: readonly Stage[] = ["launch", "artifact", "init", "workspace", "plan", "show"];
 
 export interface OrphanPorts {
@@ -19,23 +22,37 @@ export interface OrphanPorts {
   readonly log: Log;
 }
 
+/** What is known of a run that no object names. */
+type Known =
+  | { readonly state: "ended"; readonly outcome: RunOutcome }
+  /** Its runner waits for an order that will not come. */
+  | { readonly state: "idle" }
+  | { readonly state: "goes-on" };
+
 /**
- * Looks for runs that no object names: at the start, and now and then. What was collected or wrote
- * nothing is removed; what may have changed the world is kept and reported, for its folder may hold
- * the only trace of a result. Never fails.
+ * Looks for runs that no object names: at the start, and now and then. One that has ended and left
+ * nothing that is needed is removed; one that goes on is left alone; one of which a trace may still
+ * be needed is kept and reported, for its folder may hold the only one. Never fails.
  */
 export async function sweepOrphans(ports: OrphanPorts, signal: AbortSignal): Promise<void> {
+  const reported = new Set<string>();
   while (!signal.aborted) {
+    let allJudged = false;
     try {
-      await sweepOnce(ports, signal);
+      allJudged = await sweepOnce(ports, reported, signal);
     } catch (error) {
       ports.log.warn("Runs without an object cannot be looked for", { error: messageOf(error) });
     }
-    await ports.clock.sleep(AGAIN_MS, signal);
+    await ports.clock.sleep(allJudged ? AGAIN_MS : SOON_MS, signal);
   }
 }
 
-async function sweepOnce(ports: OrphanPorts, parent: AbortSignal): Promise<void> {
+/** False if a run goes on. */
+async function sweepOnce(
+  ports: OrphanPorts,
+  reported: Set<string>,
+  parent: AbortSignal,
+): Promise<boolean> {
   const { clock, platform, store, janitor } = ports;
   const bound = (what: string) => ({ what, ms: CALL_MS, parent });
   // First the runs, then the objects: a run is launched only after an object names it.
@@ -45,35 +62,82 @@ async function sweepOnce(ports: OrphanPorts, parent: AbortSignal): Promise<void>
   );
   const named = new Set(objects.items.map(({ status }) => status?.run?.id));
   const collected = new Set(objects.items.map(({ status }) => status?.lastRun?.id));
+  let allJudged = true;
   for (const runId of runs) {
     if (named.has(runId)) continue;
     if (collected.has(runId)) janitor.remove(runId);
-    else await judgeUnknown(runId, ports, parent);
+    else if ((await lookInto(runId, ports, reported, parent)) === "goes-on") allJudged = false;
   }
+  return allJudged;
 }
 
-async function judgeUnknown(runId: string, ports: OrphanPorts, parent: AbortSignal): Promise<void> {
-  const { clock, platform, janitor, log } = ports;
+async function lookInto(
+  runId: string,
+  ports: OrphanPorts,
+  reported: Set<string>,
+  parent: AbortSignal,
+): Promise<Known["state"]> {
+  const known = await whatIsKnown(runId, ports, parent);
+  if (known.state === "idle" || (known.state === "ended" && leavesNothing(known.outcome))) {
+    ports.janitor.remove(runId);
+  } else if (!reported.has(runId)) {
+    reported.add(runId);
+    const message =
+      known.state === "ended"
+        ? "A run that no object names may have left something; its folder is kept"
+        : "A run that no object names goes on; it is left alone";
+    ports.log.warn(message, { run: runId });
+  }
+  return known.state;
+}
+
+async function whatIsKnown(
+  runId: string,
+  { clock, platform, log }: OrphanPorts,
+  parent: AbortSignal,
+): Promise<Known> {
   const bound = (what: string) => ({ what, ms: CALL_MS, parent });
   const fact = await bounded(clock, bound("Inspecting a run"), (call) =>
     platform.inspect(runId, call),
   );
-  if (fact.runner !== "gone" || fact.workersAlive !== 0) {
-    log.warn("A run that no object names goes on; it is left alone", { run: runId });
-    return;
+  if (fact.runner === "gone" && fact.workersAlive === 0) {
+    const outcome = await bounded(clock, bound("Collecting a run"), (call) =>
+      platform.collect(runId, call),
+    );
+    return { state: "ended", outcome };
   }
-  const outcome = await bounded(clock, bound("Collecting a run"), (call) =>
-    platform.collect(runId, call),
-  );
-  if (isHarmless(outcome)) {
-    janitor.remove(runId);
-  } else {
-    const message = "A run that no object names may have changed the world; its folder is kept";
-    log.warn(message, { run: runId, outcome: outcome.kind });
+  const connection = platform.connect(runId);
+  try {
+    return await ask(connection, clock, parent);
+  } catch (error) {
+    log.debug("A run that no object names does not answer", { error: messageOf(error) });
+    return { state: "goes-on" };
+  } finally {
+    connection.close();
   }
 }
 
-function isHarmless(outcome: RunOutcome): boolean {
-  if (outcome.kind === "planned") return true;
-  return outcome.kind !== "applied" && HARMLESS.includes(outcome.stage);
+async function ask(
+  connection: RunnerConnection,
+  clock: Clock,
+  parent: AbortSignal,
+): Promise<Known> {
+  const greeting = { what: "Greeting a runner", ms: HELLO_MS, parent };
+  const hello = await bounded(clock, greeting, (call) => connection.hello(call));
+  if (!hello.started) return { state: "idle" };
+  if (!hello.finished) return { state: "goes-on" };
+  const hearing = { what: "Hearing a run's outcome", ms: CALL_MS, parent };
+  return await bounded(clock, hearing, async (call) => {
+    const place = { fromSequence: 1, logOffset: Number.MAX_SAFE_INTEGER };
+    for await (const event of connection.watch(place, call)) {
+      if (event.type === "outcome") return { state: "ended", outcome: event.outcome };
+    }
+    return { state: "goes-on" };
+  });
+}
+
+/** Neither a state that was not written nor resources that are not in it. */
+function leavesNothing(outcome: RunOutcome): boolean {
+  if (outcome.kind === "planned" || outcome.kind === "applied") return true;
+  return HARMLESS.includes(outcome.stage);
 }

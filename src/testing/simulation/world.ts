@@ -134,6 +134,12 @@ export class World {
     await this.store.update({ ...stored, status }, "status", this.call());
   }
 
+  /** What was put into an artifact, by its digest with or without the algorithm. */
+  contents(digest: string): string {
+    const bytes = this.#artifacts.get(`sha256:${digest.replace("sha256:", "")}`);
+    return new TextDecoder().decode(bytes);
+  }
+
   /** Lets time pass until something holds; fails with what it waited for if it does not in time. */
   async until(what: string, holds: () => Promise<boolean> | boolean, limitMs = 120_000) {
     const endMs = this.clock.monotonic() + limitMs;
