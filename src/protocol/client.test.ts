@@ -187,10 +187,10 @@ describe("silence", () => {
     const { socket } = await serve({
       watch: (call: ServerWritableStream<WatchRequest, object>) => {
         call.write({ event: { case: "heartbeat", value: {} } });
-        setTimeout(() => call.end(), 400);
+        setTimeout(() => call.end(), 1_500);
       },
     });
-    const client = clientOf(socket, { callLimitMs: 150 });
+    const client = clientOf(socket, { callLimitMs: 700 });
     expect(await all(client.watch(START, soon()))).toEqual([{ type: "heartbeat" }]);
   });
 });
@@ -391,6 +391,19 @@ describe("files", () => {
     const { socket } = await serve({ readFile: sending("abc", digest) });
     const read = await clientOf(socket).readFile("plan.bin", soon());
     expect(String(read)).toBe("abc");
+  });
+
+  test("that stop coming in the middle are not waited for", async () => {
+    const { socket } = await serve({
+      readFile: (call: ServerWritableStream<unknown, object>) => {
+        const header = { name: "plan.bin", digest: "", sizeBytes: 10n };
+        call.write({ part: { case: "header", value: header } });
+      },
+    });
+    const client = clientOf(socket, { callLimitMs: 200 });
+    expect(await failure(client.readFile("plan.bin", soon()))).toMatchObject({
+      code: "DeadlineExceeded",
+    });
   });
 
   test("that were damaged on the way are not taken", async () => {

@@ -129,7 +129,8 @@ export class RunnerClient implements RunnerConnection {
       fromSequence: BigInt(from.fromSequence),
       logOffset: BigInt(from.logOffset),
     };
-    for await (const message of this.#stream(runnerMethods.watch, request, call)) {
+    const messages = this.#stream(runnerMethods.watch, request, call, "first message");
+    for await (const message of messages) {
       const event = eventFrom(message);
       if (event !== undefined) yield event;
     }
@@ -146,7 +147,8 @@ export class RunnerClient implements RunnerConnection {
     const chunks: Uint8Array[] = [];
     let header: FileHeader | undefined;
     try {
-      for await (const { part } of this.#stream(runnerMethods.readFile, { name }, call)) {
+      const parts = this.#stream(runnerMethods.readFile, { name }, call, "every message");
+      for await (const { part } of parts) {
         if (part.case === "header") header = part.value;
         else if (part.case === "chunk") chunks.push(part.value);
       }
@@ -223,10 +225,12 @@ export class RunnerClient implements RunnerConnection {
     });
   }
 
+  /** The time limit holds for the first message alone, or anew for every one. */
   async *#stream<Request extends object, Response>(
     method: MethodDefinition<Request, Response>,
     request: Omit<Request, "$typeName">,
     call: Call,
+    limited: "first message" | "every message",
   ): AsyncGenerator<Response> {
     const transport = this.#connected();
     const name = method.path.split("/").at(-1) ?? method.path;
@@ -246,9 +250,9 @@ export class RunnerClient implements RunnerConnection {
     try {
       bound.signal.throwIfAborted();
       for await (const message of stream) {
-        // Something came: from here on silence is judged by who listens.
         bound.stopTimer();
         yield message;
+        if (limited === "every message") bound.startTimer();
       }
       bound.signal.throwIfAborted();
     } catch (error) {

@@ -72,6 +72,21 @@ describe("an artifact", () => {
     expect(statSync(join(work, "c")).isDirectory()).toBe(true);
   });
 
+  test("as git makes it, with a global header, is no different", async () => {
+    const { work, message } = await extracted(
+      archive(
+        {
+          path: "pax_global_header",
+          type: "GlobalExtendedHeader",
+          text: "52 comment=x".padEnd(52),
+        },
+        { path: "main.tf", text: "x = 1" },
+      ),
+    );
+    expect(message).toBeUndefined();
+    expect(readFileSync(join(work, "main.tf"), "utf8")).toBe("x = 1");
+  });
+
   test("takes the place of what was there", async () => {
     const { folder, work } = await extracted(archive({ path: "old.tf", text: "" }));
     const file = join(folder, "next.tar.gz");

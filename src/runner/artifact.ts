@@ -28,7 +28,9 @@ export async function extractArtifact(
   let offence: string | undefined;
   try {
     offence = await firstOffence(archive, limits);
-    if (offence === undefined) await extract({ file: archive, cwd: folder, strict: true });
+    // What is extracted is ours, also where we are root and the archive names somebody else.
+    const how = { cwd: folder, strict: true, preserveOwner: false };
+    if (offence === undefined) await extract({ file: archive, ...how });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new StageFailure("artifact", `The artifact cannot be unpacked: ${why}`);

@@ -106,14 +106,14 @@ class Operation {
     this.#env = tofuEnvironment(this.#environment, order.env);
     this.#program = findTofu(this.#env);
     const variables = checkedVariables(order.variables);
-    await writeFile(join(this.#cwd, "generated.auto.tfvars.json"), variables, { mode: 0o600 });
+    await writeFresh(join(this.#cwd, "generated.auto.tfvars.json"), variables);
     if (order.backend !== undefined) {
-      await writeFile(join(this.#cwd, "backend_override.tf"), order.backend, { mode: 0o600 });
+      await writeFresh(join(this.#cwd, "backend_override.tf"), order.backend);
     }
     let config: string | undefined;
     if (Object.keys(order.backendConfig).length > 0) {
       config = join(folder.root, "backend.tfbackend");
-      await writeFile(config, backendConfigText(order.backendConfig), { mode: 0o600 });
+      await writeFresh(config, backendConfigText(order.backendConfig));
     }
     const args = initArguments(order, config);
     const result = await this.#tofu({ stage: "init", args, output: "text" });
@@ -288,6 +288,12 @@ function checkedVariables(text: string): string {
   throw new StageFailure("init", "The variables are not a JSON object", {
     reason: "VarsGenerationFailed",
   });
+}
+
+/** In the place of whatever the source has there, be it a link to somewhere else. */
+async function writeFresh(path: string, text: string): Promise<void> {
+  await rm(path, { force: true });
+  await writeFile(path, text, { mode: 0o600, flag: "wx" });
 }
 
 async function synced(path: string): Promise<void> {

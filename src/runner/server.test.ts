@@ -1,7 +1,18 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { credentials } from "@grpc/grpc-js";
+import { create } from "tar";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import type { RunEvent, StartOrder } from "../ports/runner.ts";
 import { RunnerClient } from "../protocol/client.ts";
@@ -252,6 +263,24 @@ describe("what OpenTofu is called with", () => {
     const { outcome } = await carriedOut(bench, what);
     expect(bench.tofu.calls().map((call) => call.split(" ")[0])).toEqual(["init", "plan", "show"]);
     expect(outcome).toMatchObject({ changes: false, outputs: undefined });
+  });
+
+  test("files of ours in the place of what the source has there", async () => {
+    const home = mkdtempSync(join(scratch, "links-"));
+    writeFileSync(join(home, "victim"), "mine");
+    const links = ["generated.auto.tfvars.json", "backend_override.tf"];
+    for (const link of links) symlinkSync("victim", join(home, link));
+    const file = join(home, "a.tar.gz");
+    await create({ gzip: true, cwd: home, file }, ["victim", ...links]);
+    const linked = readFileSync(file);
+    const bench = await setUp();
+    await bench.client.putFile(inputOf("artifact.tar.gz", linked), within(5_000));
+    const what = { ...order, artifactDigest: digestOf(linked), backend: "terraform {}\n" };
+    await bench.client.start(what, within(5_000));
+    await all(bench.client.watch(START, within(15_000)));
+    expect(readFileSync(join(bench.folder.work, "victim"), "utf8")).toBe("mine");
+    const ours = join(bench.folder.work, "backend_override.tf");
+    expect(lstatSync(ours).isFile()).toBe(true);
   });
 
   test("its folder, its files and its environment", async () => {
