@@ -68,8 +68,9 @@ const deeds: { readonly [K in Effect["do"]]: Do<K> } = {
     if (binary === undefined) throw new EffectTrouble(`Run ${runId} left no plan file`);
     checkPlan(work, binary);
     const json = readable === "json" ? await file("plan.json") : undefined;
-    const text = readable === "human" ? await file("plan.txt") : undefined;
-    await savePlan(work.terraform, { id: planId, binary, json, text }, store, call);
+    const text = await file("plan.txt");
+    const textForAll = readable === "human";
+    await savePlan(work.terraform, { id: planId, binary, json, text, textForAll }, store, call);
   },
   "delete-plan": (_effect, work, { store }, call) => deletePlan(work.terraform, store, call),
   "write-outputs": async ({ runId }, work, { store, platform }, call) => {

@@ -71,7 +71,12 @@ test("a plan that does not shrink below 1 MiB is cut and put together again", as
 test("the readable forms lie beside it: JSON in a Secret, text in ConfigMaps", async () => {
   const { store, terraform } = await open();
   const text = "ü".repeat(700_000);
-  const files = { binary: Buffer.from("b"), json: Buffer.from("{}"), text: Buffer.from(text) };
+  const files = {
+    binary: Buffer.from("b"),
+    json: Buffer.from("{}"),
+    text: Buffer.from(text),
+    textForAll: true,
+  };
   await savePlan(terraform, { id, ...files }, store, call);
   const json = await store.get(
     {
@@ -93,7 +98,12 @@ test("the readable forms lie beside it: JSON in a Secret, text in ConfigMaps", a
 
 test("saving replaces, and deleting leaves nothing of any form", async () => {
   const { store, terraform } = await open();
-  const large = { binary: randomBytes(1_500_000), json: Buffer.from("{}"), text: Buffer.from("t") };
+  const large = {
+    binary: randomBytes(1_500_000),
+    json: Buffer.from("{}"),
+    text: Buffer.from("t"),
+    textForAll: true,
+  };
   await savePlan(terraform, { id: "plan-old", ...large }, store, call);
   await savePlan(terraform, plan(Buffer.from("new")), store, call);
   expect((await store.list("Secret", {}, call)).items).toHaveLength(1);

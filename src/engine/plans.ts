@@ -34,8 +34,10 @@ export interface PlanFiles {
   readonly binary: Uint8Array;
   /** What `show -json` says of it, if it is kept. */
   readonly json: Uint8Array | undefined;
-  /** What `show` says of it, if it is kept. */
+  /** What `show` says of it, for people; masked. */
   readonly text: Uint8Array | undefined;
+  /** The spec asks for the text in ConfigMaps too, where tofu-controller keeps it. */
+  readonly textForAll?: boolean;
 }
 
 export type LoadedPlan =
@@ -64,8 +66,11 @@ export async function savePlan(
       ? []
       : secretsOf(terraform, { suffix: ".json", id: plan.id, content: plan.json })),
   ];
+  if (plan.text !== undefined) {
+    secrets.push(...secretsOf(terraform, { suffix: ".txt", id: plan.id, content: plan.text }));
+  }
   for (const secret of secrets) await createFree(secret, store, call);
-  if (plan.text === undefined) return;
+  if (plan.text === undefined || plan.textForAll !== true) return;
   const text = Buffer.from(plan.text).toString("utf8");
   for (const map of configMapsOf(terraform, plan.id, text)) await createFree(map, store, call);
 }
@@ -98,6 +103,7 @@ export async function deletePlan(
   const found = [
     ...(await ownSecrets(terraform, "", store, call)),
     ...(await ownSecrets(terraform, ".json", store, call)),
+    ...(await ownSecrets(terraform, ".txt", store, call)),
     ...(await ownConfigMaps(terraform, store, call)),
   ];
   for (const object of found) {
@@ -112,7 +118,7 @@ export async function deletePlan(
 }
 
 interface Form {
-  readonly suffix: "" | ".json";
+  readonly suffix: "" | ".json" | ".txt";
   readonly id: string;
   readonly content: Uint8Array;
 }

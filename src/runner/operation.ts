@@ -164,7 +164,8 @@ class Operation {
     const summary = summaryOf(await this.#json("show", shown));
     if (order.readablePlan === "json") await rename(shown, join(folder.files, "plan.json"));
     await rm(shown, { force: true });
-    if (order.readablePlan === "human") {
+    // A person is shown what would change; nothing to show needs no second call.
+    if (changes || order.readablePlan === "human") {
       const text = await this.#result("show", "show-text", showArguments(plan, "human"));
       const masked = mask.apply(await readFile(text, "utf8"));
       await writeDurably(join(folder.files, "plan.txt"), masked);

@@ -1,10 +1,11 @@
 import { gunzipSync } from "node:zlib";
+import type { Secret } from "../../api/core.ts";
 import { type Context, keyIn, mustGet } from "../context.ts";
 import { CliError, EXIT } from "../world.ts";
 
-/** Key of the plan Secret that holds the plan as people read it, gzipped. */
-export const READABLE_KEY = "tfplan.txt";
 const PLAN_NAME = "infra.contrib.fluxcd.io/plan-full-name";
+const PLAN_CHUNK = "infra.contrib.fluxcd.io/plan-chunk";
+const TEXT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** nigari plan show NAME: the pending plan, as tofu shows it (sensitive values hidden by tofu). */
 export async function planShow(context: Context, name: string): Promise<number> {
@@ -18,21 +19,25 @@ export async function planShow(context: Context, name: string): Promise<number> 
   }
   const { namespace, name: bare } = keyIn(context, name);
   const { items } = await context.world.store.list("Secret", { namespace }, context.call());
-  const secret = items.find(
-    ({ metadata, data }) =>
-      metadata.annotations?.[PLAN_NAME] === bare &&
-      metadata.annotations.savedPlan === pending &&
-      data?.[READABLE_KEY] !== undefined,
-  );
-  const text = secret?.data?.[READABLE_KEY];
-  if (text === undefined) {
+  const pieces = items
+    .filter(({ metadata: { annotations } }) => {
+      return annotations?.[PLAN_NAME] === `${bare}.txt` && annotations.savedPlan === pending;
+    })
+    .sort((a, b) => chunkOf(a) - chunkOf(b));
+  if (pieces.length === 0) {
     throw new CliError(
       EXIT.incomplete,
       `The plan ${pending} is not stored in a readable form; "nigari reconcile ${name}" plans anew`,
     );
   }
+  const packed = Buffer.concat(pieces.map(({ data }) => Buffer.from(data?.tfplan ?? "", "base64")));
+  const text = gunzipSync(packed, { maxOutputLength: TEXT_BYTES_MAX }).toString("utf8");
   const { out } = context.shell;
-  out.write(`${gunzipSync(Buffer.from(text, "base64")).toString("utf8").trimEnd()}\n`);
+  out.write(`${text.trimEnd()}\n`);
   out.write(`\nApprove exactly this plan:  nigari approve ${name} ${pending}\n`);
   return EXIT.ok;
+}
+
+function chunkOf({ metadata }: Secret): number {
+  return Number(metadata.annotations?.[PLAN_CHUNK] ?? "0");
 }
