@@ -233,6 +233,7 @@ describe("what OpenTofu is called with", () => {
       "plan -json -no-color -input=false -detailed-exitcode -lock-timeout=0s" +
         ` -out=${files}/plan.bin -lock=true -parallelism=10 -refresh=true`,
       `show -json -no-color ${files}/plan.bin`,
+      `show -no-color ${files}/plan.bin`,
     ]);
     expect(outcome).toEqual({
       kind: "planned",

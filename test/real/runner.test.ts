@@ -187,7 +187,7 @@ describe("plan and apply", () => {
     });
   });
 
-  test("JSON of a plan is kept if asked for, its text whenever it changes something, masked", async () => {
+  test("a plan's JSON is kept if asked for, its text if it changes something, masked", async () => {
     const order = { variables: '{"greeting":"correct-horse"}', sensitive: ["correct-horse"] };
     const json = await runner();
     await json.begin(simple, { ...order, readablePlan: "json" });
