@@ -11,15 +11,16 @@ export function lostRunPause(lostRuns: number, jitter: number): number {
 
 /** spec.interval in ms; undefined if it is no positive duration. */
 export function intervalMs(spec: TerraformSpec): number | undefined {
-  return positive(spec.interval);
+  return positiveMs(spec.interval);
 }
 
 /** spec.retryInterval in ms, taken as it is; 15 s by default and where it makes no sense. */
 export function retryIntervalMs(spec: TerraformSpec): number {
-  return (spec.retryInterval === undefined ? undefined : positive(spec.retryInterval)) ?? 15_000;
+  return positiveMs(spec.retryInterval ?? "") ?? 15_000;
 }
 
-function positive(text: string): number | undefined {
+/** A Go duration in ms; undefined if it is none, or not more than nothing. */
+export function positiveMs(text: string): number | undefined {
   const ms = parseDuration(text);
   return ms !== undefined && ms > 0 ? ms : undefined;
 }

@@ -19,6 +19,11 @@ export type OutputsVerdict =
     }
   | { readonly is: "refused"; readonly available: string[]; readonly message: string };
 
+/** Names of the outputs, if the run has read them. */
+export function availableOf(verdict: OutputsVerdict): string[] | undefined {
+  return verdict.is === "not-read" ? undefined : verdict.available;
+}
+
 /** Decides about outputs after an apply, and after a plan without changes. */
 export function outputsVerdict(
   pass: Pass,

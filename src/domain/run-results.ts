@@ -6,7 +6,7 @@ import type {
   Stage,
   TerraformStatus,
 } from "../api/terraform.ts";
-import { retryIntervalMs } from "./backoff.ts";
+import { lostRunPause, retryIntervalMs } from "./backoff.ts";
 import type { Effect, LockFact } from "./facts.ts";
 import { change, type Fields, type Outcome, type Pass, warning } from "./pass.ts";
 import type { Marks } from "./standing.ts";
@@ -98,6 +98,26 @@ export function failed(pass: Pass, run: RunStatus, failure: Failure): Outcome {
       ...(known ? [] : [warning(event.reason, event.message)]),
       { do: "remove-run", runId: run.id },
     ],
+  };
+}
+
+/**
+ * A run that never began is no failure: what it was intended for is decided anew. The pause keeps
+ * an intent that goes stale again and again from turning in a circle.
+ */
+export function givenUp(pass: Pass, run: RunStatus, message: string): Outcome {
+  const lostRuns = (pass.fields.lostRuns ?? 0) + 1;
+  const ended = { outcome: "cancelled", stage: "launch", message } as const;
+  return {
+    why: `run given up: ${message}`,
+    fields: change(pass.fields, {
+      run: undefined,
+      lastRun: lastRunOf(pass, run, ended),
+      lostRuns,
+      nextDueAt: timeText(pass.nowMs + lostRunPause(lostRuns, pass.observed.engine.jitter)),
+    }),
+    standing: { is: "retrying", reason: REASON.progressing, message },
+    after: [{ do: "remove-run", runId: run.id }],
   };
 }
 

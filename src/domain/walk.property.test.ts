@@ -166,6 +166,13 @@ class Day {
       },
     });
   }
+  /** The runner cannot be launched, or the intent has gone stale before it was. */
+  neverBegan(stale: boolean): void {
+    this.#killed();
+    const outcome: RunOutcome = { kind: "cancelled", stage: "launch", message: "stale" };
+    const failing = { launchError: "no memory", runner: "unknown", workersAlive: 0 } as const;
+    this.news(stale ? { outcome } : failing);
+  }
   request(): void {
     this.#requests += 1;
     this.object.annotate({ [REQUESTED_AT]: `request ${this.#requests}` });
@@ -225,6 +232,11 @@ const acts = {
       (day: Day) =>
         day.collect(code, unrecorded),
   ),
+  noRunner: fc.boolean().map((stale) => (day: Day) => {
+    const { fact } = day;
+    if (fact?.stage !== "launch" || fact.runner === "gone" || fact.outcome !== undefined) return;
+    day.neverBegan(stale);
+  }),
   silence: fc.constantFrom(9_000, 40_000).map((silentMs) => (day: Day) => {
     if (day.fact?.runner !== "gone") day.news({ silentMs, verdict: "unreachable" });
   }),
@@ -319,7 +331,7 @@ function runOn(day: Day): void {
   const { fact } = day;
   if (fact === undefined) return;
   if (fact.runner !== "gone") {
-    day.news({ runner: "running", verdict: "alive", silentMs: 0 });
+    day.news({ runner: "running", verdict: "alive", silentMs: 0, launchError: undefined });
     day.end();
   } else {
     day.collect(fact.stage === "apply" ? 0 : undefined, []);

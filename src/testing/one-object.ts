@@ -3,7 +3,6 @@ import { FINALIZER } from "../api/names.ts";
 import type { Terraform, TerraformSpec, TerraformStatus } from "../api/terraform.ts";
 import { decide } from "../domain/decide.ts";
 import type { Decision, Effect, Observed, RunFact, RunOutcome } from "../domain/facts.ts";
-import { terraformOf } from "./simulation/objects.ts";
 
 export const REVISION_1 = "master/b8e362c206e3d0cbb7ed22ced771a0056455a2fb";
 export const REVISION_2 = "master/ed22ced771a0056455a2fbb8e362c206e3d0cbb7";
@@ -210,7 +209,7 @@ export class OneObject {
         if (observed.run?.proof === undefined) this.#changeRun({ proof: "killed by signal 9" });
         break;
       case "launch-run":
-        this.#changeRun({ runner: "running" });
+        if (observed.run?.launchError === undefined) this.#changeRun({ runner: "running" });
         break;
       case "remove-run":
         if (observed.run?.id === effect.runId) observed.run = undefined;
@@ -228,6 +227,16 @@ export class OneObject {
     const metadata = { ...terraform.metadata, finalizers };
     this.observed.terraform = { ...terraform, metadata };
   }
+}
+
+/** An object of this spec in its first generation; everything not named is plain. */
+export function terraformOf(spec: Partial<TerraformSpec> = {}, name = "app"): Terraform {
+  return {
+    apiVersion: "infra.contrib.fluxcd.io/v1alpha2",
+    kind: "Terraform",
+    metadata: { name, namespace: "default", uid: `uid-${name}`, generation: 1 },
+    spec: { interval: "10m", sourceRef: { kind: "GitRepository", name: "code" }, ...spec },
+  };
 }
 
 export function artifactOf(revision: string) {

@@ -1,5 +1,6 @@
 import { REASON } from "../../api/names.ts";
-import { intervalMs } from "../backoff.ts";
+import type { TerraformSpec } from "../../api/terraform.ts";
+import { positiveMs } from "../backoff.ts";
 import { fieldsInTheWay } from "../fields.ts";
 import { type Outcome, type Pass, parked, warning } from "../pass.ts";
 
@@ -17,11 +18,16 @@ export function admit(pass: Pass): Outcome | undefined {
     const message = `Not obeyed by this version, so nothing is touched: ${named}`;
     return refused(pass, REASON.fieldNotObeyed, message);
   }
-  if (intervalMs(spec) === undefined) {
-    const what = `spec.interval "${spec.interval}" is no positive duration`;
-    return refused(pass, REASON.invalidSpec, `${what}; write one such as 10m`);
-  }
-  return undefined;
+  const wrong = wrongDuration(spec);
+  if (wrong === undefined) return undefined;
+  const message = `${wrong} is no positive duration; write one such as 10m`;
+  return refused(pass, REASON.invalidSpec, message);
+}
+
+function wrongDuration({ interval, retryInterval }: TerraformSpec): string | undefined {
+  if (positiveMs(interval) === undefined) return `spec.interval "${interval}"`;
+  if (retryInterval === undefined || positiveMs(retryInterval) !== undefined) return undefined;
+  return `spec.retryInterval "${retryInterval}"`;
 }
 
 function refused(pass: Pass, reason: string, message: string): Outcome {

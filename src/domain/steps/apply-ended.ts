@@ -3,7 +3,7 @@ import type { RunStatus, Stage } from "../../api/terraform.ts";
 import { intervalMs, lostRunPause } from "../backoff.ts";
 import type { OutputFact, RunOutcome } from "../facts.ts";
 import { type Phase, phaseOf } from "../lost-run.ts";
-import { type OutputsVerdict, outputsVerdict } from "../outputs.ts";
+import { availableOf, type OutputsVerdict, outputsVerdict } from "../outputs.ts";
 import { basisOf, change, type Fields, normal, type Outcome, type Pass, warning } from "../pass.ts";
 import { failed, failureText, lastRunOf, nothingPending, succeeded } from "../run-results.ts";
 import { secondText, timeText } from "../time.ts";
@@ -85,7 +85,13 @@ function applied(pass: Pass, run: RunStatus, outputs: readonly OutputFact[] | un
   const destroy = run.destroy === true;
   const verdict = outputsVerdict(pass, run, outputs);
   const trouble = writingTrouble(pass, verdict);
-  if (trouble !== undefined) return outputsFailed(pass, run, REASON.outputsWritingFailed, trouble);
+  if (trouble !== undefined) {
+    return outputsFailed(pass, run, {
+      reason: REASON.outputsWritingFailed,
+      message: trouble,
+      available: availableOf(verdict),
+    });
+  }
   const read = verdict.is === "read" ? verdict : undefined;
   const done = succeeded(pass, run, "collect", destroy ? "Destroyed" : "Applied");
   const pause = pass.deleting ? 0 : (intervalMs(pass.terraform.spec) ?? 0);
@@ -116,12 +122,22 @@ function writingTrouble(pass: Pass, verdict: OutputsVerdict): string | undefined
 }
 
 /** Applied, but the outputs could not be read or written: a later plan reads them again. */
-function outputsFailed(pass: Pass, run: RunStatus, reason: string, message: string): Outcome {
+function outputsFailed(
+  pass: Pass,
+  run: RunStatus,
+  trouble: {
+    readonly reason: string;
+    readonly message: string;
+    readonly available?: string[] | undefined;
+  },
+): Outcome {
+  const { reason, message, available } = trouble;
   const outcome = failed(pass, run, {
     stage: "outputs",
     reason,
     message,
     marks: { apply: { is: "succeeded", destroy: run.destroy === true } },
+    fields: { availableOutputs: available ?? pass.fields.availableOutputs },
   });
   return {
     ...outcome,
@@ -138,7 +154,7 @@ function applyFailed(pass: Pass, run: RunStatus, outcome: Failed): Outcome {
   if (phase === "prepares") {
     return failed(pass, run, { stage, reason: said.reason, message: said.message, lock });
   }
-  if (phase === "ends") return outputsFailed(pass, run, said.reason, said.message);
+  if (phase === "ends") return outputsFailed(pass, run, said);
   if (outcome.planStale) return stale(pass, run, outcome);
   const told = lock === undefined ? message : `State locked with Lock Identifier ${lock.id}`;
   const held = heldAfter(pass, run, outcome.unrecorded);
@@ -191,7 +207,9 @@ function stale(pass: Pass, run: RunStatus, outcome: Failed): Outcome {
 function applyOrphaned(pass: Pass, run: RunStatus, outcome: Orphaned): Outcome {
   const proof = pass.observed.run?.proof ?? "every process of the run is gone";
   const before = fenced(pass, run, proof);
-  const phase = phaseAt(pass, outcome.stage);
+  // What may exist unrecorded was being written, whatever stage is named.
+  const named = phaseAt(pass, outcome.stage);
+  const phase = outcome.unrecorded.length > 0 && named === "prepares" ? "writes" : named;
   const applied = phase === "ends" || (phase === "writes" && outcome.exitCode === 0);
   const failedAlone =
     phase === "writes" && outcome.exitCode !== undefined && outcome.exitCode !== 0;

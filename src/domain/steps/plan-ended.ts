@@ -2,7 +2,7 @@ import { ACCEPT, REASON } from "../../api/names.ts";
 import type { RunStatus } from "../../api/terraform.ts";
 import { intervalMs } from "../backoff.ts";
 import type { Effect, PlanSummary, RunOutcome } from "../facts.ts";
-import { outputsMissing, outputsVerdict } from "../outputs.ts";
+import { availableOf, outputsMissing, outputsVerdict } from "../outputs.ts";
 import { basisOf, change, normal, type Outcome, type Pass, sameBasis, warning } from "../pass.ts";
 import { uniquePlanId } from "../plan-id.ts";
 import { isApproved, planStanding } from "../plan-prompt.ts";
@@ -62,9 +62,10 @@ function noChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
   const destroy = run.destroy === true;
   const outputs = outputsVerdict(pass, run, outcome.outputs);
   const trouble = pass.observed.failedEffect;
-  if (outputs.is === "refused") return outputsFailed(pass, run, outputs.message);
+  const available = availableOf(outputs);
+  if (outputs.is === "refused") return outputsFailed(pass, run, outputs.message, available);
   if (trouble?.effect === "write-outputs" && !trouble.transient) {
-    return outputsFailed(pass, run, trouble.message);
+    return outputsFailed(pass, run, trouble.message, available);
   }
   const read = outputs.is === "read" ? outputs : undefined;
   const restored = read?.written === true && outputsMissing(pass);
@@ -208,11 +209,22 @@ function planFailed(pass: Pass, run: RunStatus, outcome: Failed): Outcome {
   return failed(pass, run, { stage, reason, message: said.message, lock, ...event });
 }
 
-function outputsFailed(pass: Pass, run: RunStatus, message: string): Outcome {
+/** The object is settled all the same; a later run reads and writes the outputs again. */
+function outputsFailed(
+  pass: Pass,
+  run: RunStatus,
+  message: string,
+  available: string[] | undefined,
+): Outcome {
   return failed(pass, run, {
     stage: "collect",
     reason: REASON.outputsWritingFailed,
     message,
-    fields: { settled: basisOf(run), plan: nothingPending(pass.fields.plan), held: undefined },
+    fields: {
+      settled: basisOf(run),
+      plan: nothingPending(pass.fields.plan),
+      held: undefined,
+      availableOutputs: available ?? pass.fields.availableOutputs,
+    },
   });
 }

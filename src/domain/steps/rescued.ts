@@ -13,12 +13,14 @@ export function rescued(pass: Pass): Outcome | undefined {
   const kept = [...pass.observed.state.rescued].sort((a, b) => (a.id < b.id ? -1 : 1));
   const first = kept[0];
   if (first === undefined) return undefined;
-  const name = keyText(keyOf(pass.terraform));
-  const which = kept.map((each) => `${each.id} (serial ${each.serial}, run ${each.runId})`);
+  const { workspace = "" } = pass.terraform.spec;
+  const which = workspace === "" || workspace === "default" ? "" : ` --workspace ${workspace}`;
+  const command = `nigari state push ${keyText(keyOf(pass.terraform))}${which}`;
+  const named = kept.map((each) => `${each.id} (serial ${each.serial}, run ${each.runId})`);
   const message =
-    `State that a run could not write is kept aside: ${which.join(", ")}. Accept it with ` +
-    `"nigari state push ${name} --accept ${first.id}", or drop it with ` +
-    `"nigari state push ${name} --drop ${first.id}"; nothing is planned or applied before`;
+    `State that a run could not write is kept aside: ${named.join(", ")}. Accept it with ` +
+    `"${command} --accept ${first.id}", or drop it with ` +
+    `"${command} --drop ${first.id}"; nothing is planned or applied before`;
   return {
     why: "rescued: state is kept aside",
     fields: change(pass.fields, { nextDueAt: undefined }),

@@ -13,6 +13,7 @@ import {
 } from "../lost-run.ts";
 import { change, type Outcome, type Pass, wantsDestroy, warning } from "../pass.ts";
 import { followRun, looksAgain, notLaunched } from "../run-notes.ts";
+import { givenUp } from "../run-results.ts";
 import { happened } from "../run-words.ts";
 import type { Trouble } from "../standing.ts";
 import { secondText, timeOf, timeText } from "../time.ts";
@@ -31,6 +32,9 @@ export function runUnderWay(pass: Pass): Outcome | undefined {
   const fact = pass.observed.run;
   if (fact === undefined || fact.id !== run.id) return unseen(pass, run);
   if (fact.outcome !== undefined) return undefined;
+  if (isUnwanted(pass, run) && neverBegan(run, fact)) {
+    return givenUp(pass, run, `The run was given up before it began (${fact.launchError ?? ""})`);
+  }
   const measured = measure(pass, run, fact);
   switch (measured.measure) {
     case "retry":
@@ -57,6 +61,18 @@ function answering(run: RunStatus): RunStatus {
   if (run.ending !== "unreachable") return run;
   const { ending: _, ...rest } = run;
   return rest;
+}
+
+function isUnwanted(pass: Pass, run: RunStatus): boolean {
+  const { spec, metadata } = pass.terraform;
+  return pass.deleting || spec.suspend === true || metadata.annotations?.[END_RUN] === run.id;
+}
+
+/** No runner comes about, and the platform knows of nothing that was begun. */
+function neverBegan(run: RunStatus, fact: RunFact): boolean {
+  const started = run.startedAt ?? fact.startedAt;
+  const nothing = fact.runner === "unknown" && fact.workersAlive === 0;
+  return fact.launchError !== undefined && nothing && started === undefined;
 }
 
 interface Measured {

@@ -75,9 +75,8 @@ function runOf(pass: Pass, ground: Ground, intent: Intent): RunStatus {
   };
 }
 
-/** Why this run starts, if that needs a word. */
+/** What happened to the attempt before. */
 function noteOf(pass: Pass): { note?: string } {
-  if (pass.staleBecause !== undefined) return { note: `${pass.staleBecause}; a new one is made` };
   const { lastRun, lostRuns = 0 } = pass.fields;
   if (lostRuns === 0 || lastRun === undefined) return {};
   return { note: `Attempt ${lostRuns + 1}. Before: ${lastRun.message}` };

@@ -1,0 +1,129 @@
+import { describe, expect, test } from "vitest";
+import type { TerraformSpec } from "../api/terraform.ts";
+import { OneObject, terraformOf } from "../testing/one-object.ts";
+import { fieldsInTheWay } from "./fields.ts";
+
+const used: Record<string, { spec: Partial<TerraformSpec>; path: string }> = {
+  "resources are chosen": { spec: { targets: ["a.b"] }, path: "spec.targets" },
+  "a plan that does not lock": { spec: { plan: { lock: false } }, path: "spec.plan.lock" },
+  "locks are broken": {
+    spec: { tfstate: { forceUnlock: "auto" } },
+    path: "spec.tfstate.forceUnlock",
+  },
+  "state lies in a cluster's Secret": {
+    spec: { backendConfig: { secretSuffix: "x" } },
+    path: "spec.backendConfig.secretSuffix",
+  },
+  "a runner pod has an image": {
+    spec: { runnerPodTemplate: { spec: { image: "x" } } },
+    path: "spec.runnerPodTemplate.spec.image",
+  },
+  "a service account": { spec: { serviceAccountName: "x" }, path: "spec.serviceAccountName" },
+  "retries have an end, and even no number is one": {
+    spec: { remediation: {} },
+    path: "spec.remediation",
+  },
+  "another number at once": { spec: { parallelism: 3 }, path: "spec.parallelism" },
+  values: { spec: { values: { a: 1 } }, path: "spec.values" },
+  "plans only": { spec: { planOnly: true }, path: "spec.planOnly" },
+  "init does not upgrade": { spec: { upgradeOnInit: false }, path: "spec.upgradeOnInit" },
+};
+
+describe("fields that are not obeyed", () => {
+  test.each(Object.entries(used))("%s: nothing is touched, and it is named", (_name, row) => {
+    const object = new OneObject(row.spec);
+    object.settle();
+    expect(object.asked).toEqual([]);
+    expect(object.status.run).toBeUndefined();
+    expect(object.condition("Stalled")).toMatchObject({ reason: "FieldNotObeyed" });
+    expect(object.ready).toMatch(/^False FieldNotObeyed: Not obeyed by this version, so nothing/);
+    expect(object.ready).toContain(`${row.path} (`);
+    expect(object.decisions.at(-1)?.requeueAfterMs).toBeUndefined();
+    expect(object.events).toHaveLength(1);
+  });
+
+  test("all of them are named at once, each with its mend", () => {
+    const spec = terraformOf({ targets: ["a"], force: true, healthChecks: [check()] }).spec;
+    expect(fieldsInTheWay(spec)).toEqual([
+      { path: "spec.force", mend: "remove it" },
+      { path: "spec.healthChecks", mend: "remove it" },
+      { path: "spec.targets", mend: "remove it" },
+    ]);
+  });
+
+  test("once the field is gone the object goes on by itself", () => {
+    const object = new OneObject({ force: true });
+    object.settle();
+    object.edit({ force: false });
+    expect(object.status.run).toMatchObject({ operation: "plan" });
+    expect(object.condition("Stalled")).toBeUndefined();
+  });
+
+  test("a deletion is not touched either: the finalizer stays", () => {
+    const object = new OneObject({});
+    object.settle();
+    object.planned(1);
+    object.edit({ force: true });
+    object.delete();
+    expect(object.asked).not.toContain("remove-finalizer");
+    expect(object.ready).toMatch(/^False FieldNotObeyed/);
+  });
+});
+
+function check() {
+  return { name: "x", type: "tcp" as const, address: "h:1" };
+}
+
+const alike: Record<string, Partial<TerraformSpec>> = {
+  "values equal to the defaults": {
+    upgradeOnInit: true,
+    alwaysCleanupRunnerPod: true,
+    serviceAccountName: "tf-runner",
+    retryStrategy: "StaticInterval",
+    maxRetryInterval: "1h",
+    parallelism: 0,
+    tfstate: { forceUnlock: "no", lockTimeout: "0s" },
+    plan: { lock: true },
+    runnerTerminationGracePeriodSeconds: 30,
+    branchPlanner: { enablePathScope: false },
+  },
+  "empty lists and structures": {
+    targets: [],
+    healthChecks: [],
+    webhooks: [],
+    backendConfig: {},
+    runnerPodTemplate: { metadata: {}, spec: {} },
+  },
+  "environment variables": { runnerPodTemplate: { spec: { env: [{ name: "A", value: "b" }] } } },
+  "a custom configuration, which beats the rest of the backend": {
+    backendConfig: { customConfiguration: 'backend "local" {}', secretSuffix: "x" },
+  },
+  "a placeholder that nobody reads": { enterprise: { a: 1 } },
+  "variables from everywhere": {
+    vars: [{ name: "a", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }],
+    varsFrom: [{ kind: "Secret", name: "s", varsKeys: ["a:b"], optional: true }],
+  },
+};
+
+describe("fields that change nothing, or are obeyed", () => {
+  test.each(Object.entries(alike))("%s", (_name, spec) => {
+    expect(fieldsInTheWay(terraformOf(spec).spec)).toEqual([]);
+  });
+});
+
+describe("a spec that cannot be right", () => {
+  test.each(["0s", "-5m", "often", ""])("an interval of %j", (interval) => {
+    const object = new OneObject({ interval });
+    object.settle();
+    expect(object.ready).toBe(
+      `False InvalidSpec: spec.interval "${interval}" is no positive duration; ` +
+        "write one such as 10m",
+    );
+    expect(object.asked).toEqual([]);
+  });
+  test("a retry interval that is no duration", () => {
+    const object = new OneObject({ retryInterval: "soon" });
+    object.settle();
+    expect(object.ready).toMatch(/^False InvalidSpec: spec.retryInterval "soon" is no positive/);
+  });
+});
