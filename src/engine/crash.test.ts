@@ -33,6 +33,21 @@ async function prepare(script: Script) {
   return { world, orders };
 }
 
+/** The same, after the object was applied and deleted: it has to be destroyed. */
+async function prepareDestroy() {
+  const prepared = await prepare(plain);
+  const { engine } = await prepared.world.start();
+  await prepared.world.untilReady();
+  const stopping = engine.stop();
+  await prepared.world.clock.advance(10_000);
+  await stopping;
+  await prepared.world.edit("app", ({ spec }) => {
+    spec.destroyResourcesOnDeletion = true;
+  });
+  await prepared.world.remove("Terraform", "app");
+  return prepared;
+}
+
 /** What is left when all has come to rest; times and identities left out. */
 async function endState(world: World) {
   const { status } = await world.untilReady("app", 900_000);
@@ -52,8 +67,7 @@ async function endState(world: World) {
 }
 
 /** Runs until the engine has died at its n-th write; undefined: it made fewer. */
-async function crashAt(n: number, when: "before" | "after", script: Script) {
-  const { world, orders } = await prepare(script);
+async function crashAt(n: number, when: "before" | "after", { world, orders }: Prepared) {
   const life = new Life();
   let writes = 0;
   let at: string | undefined;
@@ -70,22 +84,24 @@ async function crashAt(n: number, when: "before" | "after", script: Script) {
   if (at === undefined) return undefined;
   await world.clock.advance(2_000);
   await world.start();
-  return { at, end: await endState(world), orders };
+  return { at, orders };
 }
+type Prepared = Awaited<ReturnType<typeof prepare>>;
 
-async function sweep(script: Script): Promise<string[]> {
+async function sweep(script: Script, stride = 1): Promise<string[]> {
   const points: string[] = [];
   const faultFree = await prepare(plain);
   await faultFree.world.start();
   const expected = await endState(faultFree.world);
   expect(expected.effects).toEqual(EFFECTS);
   for (const when of ["before", "after"] as const) {
-    for (let n = 1; ; n++) {
-      const crash = await crashAt(n, when, script);
+    for (let n = 1; ; n += stride) {
+      const prepared = await prepare(script);
+      const crash = await crashAt(n, when, prepared);
       if (crash === undefined) break;
       points.push(`${when} ${crash.at}`);
       const where = `crash ${when} write ${n}, ${crash.at}`;
-      expect(crash.end, where).toEqual(expected);
+      expect(await endState(prepared.world), where).toEqual(expected);
       const applies = crash.orders.filter(({ operation }) => operation === "apply");
       expect(applies.length, where).toBe(1);
     }
@@ -100,6 +116,28 @@ describe("after an engine that is killed at any write comes one that ends the wo
     expect(points).toContain("after platform.connect.start");
   }, 90_000);
 
+  test("when what is there is to be destroyed", async () => {
+    const deleted = { "delete default/app a": 1, "delete default/app b": 1 };
+    let points = 0;
+    for (const when of ["before", "after"] as const) {
+      for (let n = 1; ; n += 2) {
+        const prepared = await prepareDestroy();
+        const crash = await crashAt(n, when, prepared);
+        if (crash === undefined) break;
+        const { world } = prepared;
+        const where = `crash ${when} write ${n}, ${crash.at}`;
+        await world.until(where, async () => (await world.get("Terraform", "app")) === undefined);
+        await world.clock.advance(60_000);
+        expect(world.effects(), where).toEqual({ ...EFFECTS, ...deleted });
+        expect((await world.store.list("Secret", {}, world.call())).items, where).toEqual([]);
+        expect(await world.platform.list(world.call()), where).toEqual([]);
+        expect(world.bugs, where).toEqual([]);
+        points += 1;
+      }
+    }
+    expect(points).toBeGreaterThan(20);
+  }, 90_000);
+
   test("when the runner of the first plan dies as well", async () => {
     const dead = new WeakSet<World>();
     let deaths = 0;
@@ -111,7 +149,7 @@ describe("after an engine that is killed at any write comes one that ends the wo
         });
       }
       return { ...plain(order, world), stageMs: { plan: 1_000, apply: 1_000 } };
-    });
+    }, 3);
     expect(deaths).toBeGreaterThanOrEqual(points.length);
   }, 90_000);
 });

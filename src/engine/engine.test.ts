@@ -126,6 +126,23 @@ describe("one object", () => {
   });
 });
 
+describe("one object whose source has gone", () => {
+  test("is destroyed with what it was last made from", async () => {
+    const world = new World();
+    await world.source();
+    await world.apply(terraformOf({ approvePlan: "auto", destroyResourcesOnDeletion: true }));
+    await world.start();
+    await world.untilReady();
+    await world.remove("GitRepository", "code");
+    await world.remove("Terraform", "app");
+    await world.until(
+      "it has gone",
+      async () => (await world.get("Terraform", "app")) === undefined,
+    );
+    expect(world.effects()).toEqual({ ...ONE, "delete default/app terraform_data.one": 1 });
+  });
+});
+
 describe("objects beside each other", () => {
   test("a chain of dependencies is applied in its order, each as soon as it may", async () => {
     const world = new World();
@@ -285,6 +302,17 @@ describe("an engine that ends", () => {
     await draining;
     expect((await world.terraform("late")).status?.run).toBeUndefined();
     expect((await world.terraform()).status?.plan?.pending).toBeDefined();
+  });
+
+  test("before it leads never begins", async () => {
+    const world = new World();
+    await world.source();
+    await world.apply(terraformOf({ approvePlan: "auto" }));
+    const starting = world.start();
+    const { engine } = await starting;
+    await engine.stop();
+    await world.clock.advance(10_000);
+    expect((await world.terraform()).status?.run?.startedAt).toBeUndefined();
   });
 
   test("by losing the lead writes nothing more", async () => {

@@ -32,9 +32,11 @@ export function createEngine(ports: EnginePorts, options: Partial<EngineOptions>
   const all = { ...engineDefaults, ...options };
   const ended = Promise.withResolvers<"stopped" | "leadership lost">();
   let session: Session | undefined;
+  let stopped = false;
 
   async function start(signal: AbortSignal): Promise<void> {
     const lead = await ports.leadership.acquire({ signal });
+    if (stopped) return await lead.release();
     ports.log.info("Leading", { epoch: lead.epoch });
     session = new Session(ports, all, lead);
     lead.lost.addEventListener("abort", () => {
@@ -45,6 +47,7 @@ export function createEngine(ports: EnginePorts, options: Partial<EngineOptions>
   }
 
   async function stop(): Promise<void> {
+    stopped = true;
     try {
       const bound = { what: "Stopping the engine", ms: STOP_MS };
       await bounded(ports.clock, bound, async () => session?.finish());

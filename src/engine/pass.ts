@@ -20,8 +20,8 @@ export class Pass {
 
   constructor(key: ObjectKey, clock: Clock, how: { ms: number; parent: AbortSignal }) {
     this.key = key;
-    const deadline = clock.deadline(`The pass of ${keyText(key)}`, how.ms, how.parent);
-    this.signal = AbortSignal.any([deadline, this.#over.signal]);
+    const end = AbortSignal.any([how.parent, this.#over.signal]);
+    this.signal = clock.deadline(`The pass of ${keyText(key)}`, how.ms, end);
   }
 
   /** Throws PassOver if the pass is over. */

@@ -156,7 +156,8 @@ export class Session {
         prepare: (key, run, call) => prepareRun(key, run, orders, call),
         rescue: (key, run, call) => rescueState(key, run, rescuing, call),
         stopping: () => this.#stopping,
-        changed: (key) => this.ask(keyText(key)),
+        // A person may be watching: the status is to be true within a second.
+        changed: (key) => this.ask(keyText(key), "urgent"),
       },
       this.#options.maxRuns,
     );

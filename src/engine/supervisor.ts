@@ -62,6 +62,7 @@ type Round = number | "ended";
 export class Supervisor {
   readonly key: ObjectKey;
   readonly run: RunStatus;
+  readonly #planned: number;
   readonly #ports: SupervisorPorts;
   readonly #sink: LogSink;
   readonly #ended = new AbortController();
@@ -80,7 +81,9 @@ export class Supervisor {
   /** Ends the pause or the talk that goes on, so that the run is looked at again at once. */
   #interruption = new AbortController();
 
-  constructor(key: ObjectKey, run: RunStatus, ports: SupervisorPorts) {
+  /** `planned`: resources that an apply is known to change; 0 if that is not known. */
+  constructor(key: ObjectKey, run: RunStatus, planned: number, ports: SupervisorPorts) {
+    this.#planned = planned;
     this.key = key;
     this.run = run;
     this.#ports = ports;
@@ -146,13 +149,15 @@ export class Supervisor {
 
   live(): LiveRun {
     const { resources } = this.#view;
-    const ended = [...resources.values()].filter((state) => state !== "started").length;
+    const done = [...resources.values()].filter((state) => state !== "started").length;
+    const planned = this.run.operation === "apply" ? this.#planned : 0;
+    const total = Math.max(planned, resources.size);
     return {
       runId: this.run.id,
       stage: this.#view.stage,
       verdict: this.#verdict(),
       silentMs: this.#silentMs(),
-      progress: resources.size === 0 ? undefined : { done: ended, total: resources.size },
+      progress: resources.size === 0 ? undefined : { done, total },
       inFlight: inFlightOf(this.#view),
     };
   }

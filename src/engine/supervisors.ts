@@ -33,7 +33,7 @@ export class Supervisors implements LiveRuns {
     const current = this.#byKey.get(keyText(key));
     if (current?.run.id === run?.id) return;
     this.#leave(key);
-    if (run !== undefined) this.#begin(key, run);
+    if (run !== undefined) this.#begin(key, run, plannedChanges(terraform));
   }
 
   /** The object is gone, or names no run. */
@@ -115,8 +115,8 @@ export class Supervisors implements LiveRuns {
     return this.#maxRuns - held.length - claimed.length;
   }
 
-  #begin(key: ObjectKey, run: RunStatus): void {
-    const supervisor = new Supervisor(key, run, this.#ports);
+  #begin(key: ObjectKey, run: RunStatus, planned: number): void {
+    const supervisor = new Supervisor(key, run, planned, this.#ports);
     this.#byKey.set(keyText(key), supervisor);
     supervisor.follow().catch((error: unknown) => {
       this.#ports.log.error("A supervisor ended by a bug", {
@@ -132,4 +132,11 @@ export class Supervisors implements LiveRuns {
     this.#byKey.delete(keyText(key));
     supervisor?.detach().catch(() => {});
   }
+}
+
+/** How many resources the pending plan changes, as its summary says. */
+function plannedChanges(terraform: Terraform): number {
+  const summary = terraform.status?.plan?.summary ?? "";
+  const counts = [...summary.matchAll(/(\d+) to (?:add|change|destroy)/g)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 }
