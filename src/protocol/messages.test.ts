@@ -1,4 +1,4 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { fromBinary, fromJsonString, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { stages } from "../api/terraform.ts";
 import type { StartOrder } from "../ports/runner.ts";
@@ -171,4 +171,41 @@ test.each(Object.entries(events))("%s survives the wire", (_, event) => {
 test("every stage of the API has its name on the wire, and no other", () => {
   expect(stages.map(stageFrom)).toEqual([...stages]);
   expect(() => stageFrom("toString")).toThrow('Stage "toString" is not known to this version');
+});
+
+describe("what version 1 wrote is read by every later one", () => {
+  test("an order", () => {
+    const text =
+      '{"protocolVersion":1,"runId":"r","epoch":"3","namespace":"n","name":"x",' +
+      '"operation":"OPERATION_APPLY","path":"./","artifactDigest":"aa","planDigest":"bb",' +
+      '"env":{"A":"1"},"variables":"{}","workspace":"default","lock":true,"lockTimeout":"0s",' +
+      '"refresh":true,"parallelism":10,"readablePlan":"READABLE_PLAN_NONE","outputs":true,' +
+      '"sensitive":["s"],"stageLimitMs":{"init":"600000"},"outputLimitBytes":"1024"}';
+    expect(orderFromText(text)).toMatchObject({
+      runId: "r",
+      epoch: 3,
+      operation: "apply",
+      planDigest: "bb",
+      backend: undefined,
+      readablePlan: "none",
+      stageLimitMs: { init: 600_000 },
+      outputLimitBytes: 1024,
+    });
+  });
+
+  test.each([
+    ['{"sequence":"1","stage":{"stage":"init","at":"t"}}', { type: "stage", stage: "init" }],
+    [
+      '{"sequence":"2","progress":{"resource":"a.b","action":"create",' +
+        '"state":"PROGRESS_STATE_DONE"}}',
+      { type: "progress", resource: "a.b", state: "done" },
+    ],
+    [
+      '{"sequence":"3","outcome":{"failed":{"stage":"apply","reason":"R","message":"m",' +
+        '"exitCode":1,"unrecorded":["a.b"]}}}',
+      { type: "outcome", outcome: { kind: "failed", exitCode: 1, unrecorded: ["a.b"] } },
+    ],
+  ])("a journal entry: %s", (text, expected) => {
+    expect(entryFromMessage(fromJsonString(EntrySchema, text))).toMatchObject(expected);
+  });
 });
