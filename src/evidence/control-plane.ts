@@ -1,5 +1,5 @@
 import type { LogLine, LogMark, LogStream, Place } from "./model.ts";
-import type { EventView } from "./pods.ts";
+import type { EventView, PodView } from "./pods.ts";
 
 /** One sign that etcd or the API server was slow or away. */
 export interface ControlPlaneSign {
@@ -7,8 +7,9 @@ export interface ControlPlaneSign {
   readonly mark: LogMark;
   /** What the line says, short. */
   readonly says: string;
-  /** Program that was hit or that says so. */
+  /** Program that was hit or that says so, and its namespace if it is a pod. */
   readonly by: string;
+  readonly namespace: string | undefined;
   readonly place: Place;
 }
 
@@ -17,6 +18,11 @@ export interface ControlPlaneView {
   readonly signs: readonly ControlPlaneSign[];
   /** From when on some log would have told. */
   readonly coveredFromMs: number;
+  /**
+   * A log begins later than the program it is of, or that of its life before is missing: what lies
+   * before may have been lost.
+   */
+  readonly cut: boolean;
   /** Leader elections that changed hands, by events. */
   readonly elections: readonly EventView[];
 }
@@ -39,6 +45,7 @@ const WITNESS = /leader|etcd|apiserver|kube-controller-manager|kube-scheduler|co
 export function controlPlaneOf(
   logs: readonly LogStream[],
   events: readonly EventView[],
+  pods: readonly PodView[],
 ): ControlPlaneView | undefined {
   const witnesses = logs.filter(isWitness);
   if (witnesses.length === 0) return undefined;
@@ -53,14 +60,33 @@ export function controlPlaneOf(
     coveredFromMs: Math.min(
       ...witnesses.map((log) => log.span?.firstMs ?? Number.POSITIVE_INFINITY),
     ),
+    cut: witnesses.some((log) => isCut(log, witnesses, pods)),
     elections: events.filter((event) => event.reason === "LeaderElection"),
   };
 }
 
+/** Its first line is later than its process, or its process is not its pod's first. */
+function isCut(log: LogStream, all: readonly LogStream[], pods: readonly PodView[]): boolean {
+  if (log.previous || log.span === undefined) return false;
+  const pod = pods.find((each) => each.name === log.name && each.namespace === log.namespace);
+  const container =
+    pod?.containers.find((each) => each.name === log.container) ?? pod?.containers[0];
+  if (container === undefined) return true;
+  if (log.span.firstMs - (container.runningSinceMs ?? 0) > START_MS) return true;
+  const before = all.some((each) => each.previous && each.name === log.name);
+  return container.restartCount > 0 && !before;
+}
+
+/** A program writes its first line within this of its start. */
+const START_MS = 30_000;
+
+const by = ({ name, namespace }: LogStream) => ({ by: name, namespace });
+
+/** By what it writes, or by its name: a controller may be called anything. */
 function isWitness(log: LogStream): boolean {
-  if (log.span === undefined) return false;
-  if (log.name.endsWith("-tf-runner")) return false;
-  return WITNESS.test(log.name) || SIGNS.some((mark) => log.marks[mark] !== undefined);
+  if (log.span === undefined || log.name.endsWith("-tf-runner")) return false;
+  if (WITNESS.test(log.name) || SIGNS.some((mark) => log.marks[mark] !== undefined)) return true;
+  return log.lines.some((line) => line.fields?.controller !== undefined);
 }
 
 function signOf(line: LogLine, log: LogStream): ControlPlaneSign | undefined {
@@ -69,7 +95,7 @@ function signOf(line: LogLine, log: LogStream): ControlPlaneSign | undefined {
   const text = line.error === undefined ? line.message : `${line.message}: ${line.error}`;
   if (mark === "lease-trouble" && !isTimeOut(text)) return undefined;
   if (mark === "slow-request" && !isSlow(line)) return undefined;
-  return { atMs: line.atMs, mark, says: text.slice(0, 240), by: log.name, place: line.place };
+  return { atMs: line.atMs, mark, says: text.slice(0, 240), ...by(log), place: line.place };
 }
 
 /** A lease lost because its holder was told to stop is no sign; one that timed out is. */

@@ -168,7 +168,7 @@ export function know(evidence: Evidence, moment: Moment): Known {
     endpoints: objects.map("EndpointSlice", same) ?? objects.map("Endpoints", same),
     policies: policiesIn(objects, evidence),
     namespaces: objects.map("Namespace", same),
-    identities: objects.map("CiliumEndpoint", same) ?? objects.map("CiliumIdentity", same),
+    identities: both(objects.map("CiliumEndpoint", same), objects.map("CiliumIdentity", same)),
     controllers: nonEmpty(controllers),
     leadership,
     passes,
@@ -178,7 +178,7 @@ export function know(evidence: Evidence, moment: Moment): Known {
     locks: terraforms === undefined ? undefined : locksOf(leases, terraforms),
     reboots:
       nodes === undefined || pods === undefined ? undefined : rebootsOf(nodes, pods, events ?? []),
-    controlPlane: controlPlaneOf(logs, events ?? []),
+    controlPlane: controlPlaneOf(logs, events ?? [], pods ?? []),
     runnerLogs: nonEmpty(logs.filter((log) => log.name.endsWith("-tf-runner"))),
     drops: evidence.dropsRecorded || evidence.drops.length > 0 ? evidence.drops : undefined,
     unread: unreadIn(evidence.gaps),
@@ -186,6 +186,10 @@ export function know(evidence: Evidence, moment: Moment): Known {
 }
 
 const same = (object: EvidenceObject) => object;
+
+function both<T>(one: readonly T[] | undefined, two: readonly T[] | undefined) {
+  return one === undefined && two === undefined ? undefined : [...(one ?? []), ...(two ?? [])];
+}
 
 function unreadIn(gaps: readonly Gap[]): UnreadView {
   const pods = gaps.filter((gap) => gap.kind === "Pod" && gap.namespace !== undefined);

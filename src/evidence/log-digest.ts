@@ -12,8 +12,8 @@ export interface LogSource {
   readonly nearMs: number | undefined;
 }
 
-/** Lines kept of each object: a whole pass is about 30. */
-const LINES_PER_OBJECT = 32;
+/** Lines kept of each object: where its newest pass stands, and how the one before ended. */
+const LINES_PER_OBJECT = 16;
 /** Lines kept of each mark: so many of the first, so many of the last. */
 const FIRST_OF_MARK = 20;
 const LAST_OF_MARK = 200;
@@ -23,20 +23,15 @@ const OTHER_LINES = 20;
 /** More objects than this in one log are hostile input. */
 const OBJECTS_MAX = 20_000;
 
-interface Kept {
-  readonly number: number;
-  readonly line: LogLine;
-}
-
 /**
  * Folds a log, line by line, into what a recognizer may need of it, in bounded memory however
  * long the log is: the last lines of each object, signs, counts and times.
  */
 export class LogDigest {
   readonly #source: LogSource;
-  readonly #byObject = new Map<string, Kept[]>();
-  readonly #byMark = new Map<LogMark, { count: MarkCount; first: Kept[]; last: Kept[] }>();
-  #other: Kept[] = [];
+  readonly #byObject = new Map<string, LogLine[]>();
+  readonly #byMark = new Map<LogMark, { count: MarkCount; first: LogLine[]; last: LogLine[] }>();
+  #other: LogLine[] = [];
   #number = 0;
   #firstMs: number | undefined;
   #lastMs: number | undefined;
@@ -60,11 +55,11 @@ export class LogDigest {
     this.#firstMs = Math.min(this.#firstMs ?? line.atMs, line.atMs);
     this.#lastMs = Math.max(this.#lastMs ?? line.atMs, line.atMs);
     this.#beforeMs = line.atMs;
-    this.#keep({ number: this.#number, line });
+    this.#keep(line);
   }
 
-  #keep(kept: Kept): void {
-    const { object, mark } = kept.line;
+  #keep(kept: LogLine): void {
+    const { object, mark } = kept;
     if (object !== undefined) {
       const lines = this.#byObject.get(object);
       if (lines !== undefined) push(lines, kept, LINES_PER_OBJECT);
@@ -74,8 +69,8 @@ export class LogDigest {
     else if (object === undefined) push(this.#other, kept, OTHER_LINES);
   }
 
-  #keepMark(mark: LogMark, kept: Kept): void {
-    const { atMs } = kept.line;
+  #keepMark(mark: LogMark, kept: LogLine): void {
+    const { atMs } = kept;
     const found = this.#byMark.get(mark);
     if (found === undefined) {
       const count = { count: 1, firstMs: atMs, lastMs: atMs };
@@ -94,9 +89,9 @@ export class LogDigest {
   /** What was kept; `brokenOff` if the log ends in the middle of a line. */
   finish(brokenOff: boolean): LogStream {
     const { namespace, name, container, previous, origin } = this.#source;
-    const all = new Map<number, LogLine>();
-    const take = (kept: readonly Kept[], limit: number) => {
-      for (const each of kept.slice(-limit)) all.set(each.number, each.line);
+    const all = new Set<LogLine>();
+    const take = (kept: readonly LogLine[], limit: number) => {
+      for (const each of kept.slice(-limit)) all.add(each);
     };
     take(this.#other, OTHER_LINES);
     for (const lines of this.#byObject.values()) take(lines, LINES_PER_OBJECT);
@@ -106,7 +101,7 @@ export class LogDigest {
       take(first, FIRST_OF_MARK);
       take(last, LAST_OF_MARK);
     }
-    const lines = [...all].sort(([one], [two]) => one - two).map(([, line]) => line);
+    const lines = [...all].sort((one, two) => (one.place.line ?? 0) - (two.place.line ?? 0));
     const span =
       this.#firstMs === undefined || this.#lastMs === undefined
         ? undefined
@@ -121,7 +116,7 @@ export class LogDigest {
 }
 
 /** Keeps the last ones; cuts seldom, so that adding stays cheap. */
-function push(lines: Kept[], kept: Kept, limit: number): void {
+function push(lines: LogLine[], kept: LogLine, limit: number): void {
   lines.push(kept);
-  if (lines.length >= limit * 2) lines.splice(0, lines.length - limit);
+  if (lines.length >= limit * 1.5) lines.splice(0, lines.length - limit);
 }

@@ -145,7 +145,14 @@ const KEPT = [
   "worker count",
 ];
 
+/** Most lines say this and no more; they share it. */
+const OF_TERRAFORM = Object.freeze({ controller: "terraform" });
+
 function kept(record: Record<string, unknown>): Record<string, string> | undefined {
+  const ours = record.controller === "terraform";
+  if (ours && !KEPT.some((key) => key !== "controller" && record[key] !== undefined)) {
+    return OF_TERRAFORM;
+  }
   let fields: Record<string, string> | undefined;
   for (const key of KEPT) {
     const value = record[key];

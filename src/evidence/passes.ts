@@ -103,8 +103,8 @@ function isLeaderLog(log: LogStream, leadership: LeadershipView | undefined): bo
     (pod) => pod.name === log.name && (log.namespace ?? pod.namespace) === pod.namespace,
   );
   if (own) return true;
-  // A log that no pod claims, as a file of another name, counts if a controller wrote it.
-  return log.namespace === undefined && isControllerLog(log);
+  // A log that no pod can claim, for its name or for want of pods, counts if a controller wrote it.
+  return (leadership === undefined || log.namespace === undefined) && isControllerLog(log);
 }
 
 function groupByObject(lines: readonly LogLine[]): Map<string, LogLine[]> {

@@ -52,6 +52,8 @@ export interface PodView {
   /** When its sandbox, and with it its network, was last made. */
   readonly sandboxSinceMs: number | undefined;
   readonly unschedulable: string | undefined;
+  /** Named ports of its containers. */
+  readonly ports: Readonly<Record<string, number>>;
   readonly owner: { readonly kind: string; readonly name: string } | undefined;
   readonly containers: readonly ContainerView[];
   readonly place: Place;
@@ -78,10 +80,23 @@ export function podView(object: EvidenceObject): PodView {
     ready: conditionOf(object, "Ready")?.status === "True",
     sandboxSinceMs: sandbox?.status === "True" ? sandbox.sinceMs : undefined,
     unschedulable: scheduled?.status === "False" ? scheduled.message : undefined,
+    ports: namedPorts(object),
     owner: owner === undefined ? undefined : { kind: owner.kind, name: owner.name },
     containers: containersOf(object),
     place: object.place,
   };
+}
+
+function namedPorts(object: EvidenceObject): Record<string, number> {
+  const ports: Record<string, number> = {};
+  for (const container of list(at(object.spec, "containers"))) {
+    for (const each of list(container.ports)) {
+      const name = text(each.name);
+      const port = number(each.containerPort);
+      if (name !== undefined && port !== undefined) ports[name] = port;
+    }
+  }
+  return ports;
 }
 
 function deletedMs({ metadata }: EvidenceObject): number | undefined {

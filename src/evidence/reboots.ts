@@ -3,7 +3,8 @@ import { type EventView, endedUnknown, type NodeView, type PodView } from "./pod
 /** What the evidence says of a node's reboot. */
 export interface RebootView {
   readonly node: NodeView;
-  readonly verdict: "rebooted" | "ran-on" | "unclear";
+  /** `unclear`: it became Ready late, and nothing is left that was there before. */
+  readonly verdict: "rebooted" | "ran-on" | "unclear" | "no-sign";
   /** When the pods of the node ended, or the node went. */
   readonly wentMs: number | undefined;
   /** When it was Ready again. */
@@ -40,6 +41,17 @@ const isProof = (event: EventView) =>
   (event.reason === "Shutdown" && /shutdown/i.test(event.message)) ||
   event.reason === "NodeShutdown";
 
+/** A node that boots runs nothing for longer than this. */
+const BOOT_MS = 20_000;
+/** A new node is Ready within this of its registration. */
+const JOIN_MS = 2 * 60_000;
+
+/** When it became Ready, if that was long after it joined: it was away, or not heard. */
+function lateReady({ ready, readySinceMs, createdMs }: NodeView): number | undefined {
+  if (!ready || readySinceMs === undefined || createdMs === undefined) return undefined;
+  return readySinceMs - createdMs > JOIN_MS ? readySinceMs : undefined;
+}
+
 interface Strike {
   readonly pod: PodView;
   readonly how: "shutdown" | "power-loss";
@@ -53,7 +65,7 @@ function judge(node: NodeView, here: readonly PodView[], proofs: readonly EventV
   const proof = proofs.toSorted((one, two) => two.atMs - one.atMs)[0];
   const wentMs = least(newest.map((each) => each.wentMs)) ?? proof?.atMs;
   const back = least(newest.map((each) => each.backMs));
-  const since = wentMs ?? back;
+  const since = wentMs ?? (back === undefined ? lateReady(node) : back - BOOT_MS);
   const ranOn = since === undefined ? [] : here.filter((pod) => ranThrough(pod, since));
   const base = { node, wentMs, struck: newest.map((each) => each.pod), proofs };
   const backMs = laterOf(node, since) ?? back;
@@ -66,8 +78,12 @@ function judge(node: NodeView, here: readonly PodView[], proofs: readonly EventV
     return { ...base, backMs: undefined, how: undefined, verdict: "ran-on", says };
   }
   if (newest.length === 0 && proof === undefined) {
-    const says = `Nothing on node ${node.name} shows a reboot.`;
-    return { ...base, backMs: undefined, how: undefined, verdict: "unclear", says };
+    const late = since !== undefined;
+    const says = late
+      ? `Node ${node.name} became Ready late, and nothing that ran on it before is left to tell.`
+      : `Nothing on node ${node.name} shows a reboot.`;
+    const verdict = late ? "unclear" : "no-sign";
+    return { ...base, backMs: undefined, how: undefined, verdict, says };
   }
   const how = newest[0]?.how ?? "shutdown";
   const says =

@@ -2,8 +2,8 @@ import { createReadStream } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { join, posix, sep } from "node:path";
 import { createGunzip } from "node:zlib";
-import { Parser, type ReadEntry } from "tar";
 import type { Gap } from "../../evidence/model.ts";
+import { tarEntries } from "./tar.ts";
 
 /** One file of a bundle, wherever it lies. Its bytes can be read once. */
 export interface BundleFile {
@@ -34,9 +34,11 @@ export async function eachFile(
   if (!found.isFile()) throw new BundleError(`Bundle ${path} is neither a folder nor a file`);
   const kind = await archiveKind(path);
   if (kind === "plain" || kind === "gzip") {
-    const bytes = kind === "gzip" ? createReadStream(path).pipe(createGunzip()) : bytesOf(path);
-    await visit({ path: withoutGz(posix.basename(path.split(sep).join("/"))), bytes });
-    return [];
+    const name = posix.basename(path.split(sep).join("/"));
+    const bytes = unpacked(kind === "gzip" ? ".gz" : "", bytesOf(path));
+    const gaps: Gap[] = [];
+    await guarded(name, gaps, () => visit({ path: withoutGz(name), bytes }));
+    return gaps;
   }
   return eachOfTar(path, visit, signal);
 }
@@ -85,52 +87,32 @@ async function eachOfTar(
 ): Promise<readonly Gap[]> {
   const gaps: Gap[] = [];
   let count = 0;
-  let last: Promise<void> = Promise.resolve();
-  const take = (entry: ReadEntry) => {
-    const name = safeName(entry.path);
-    count += 1;
-    if (entry.type !== "File" && entry.type !== "OldFile" && entry.type !== "ContiguousFile") {
-      entry.resume();
-    } else if (name === undefined) {
-      const detail = "Its name leads out of the archive";
-      gaps.push({ what: entry.path.slice(0, 200), why: "damaged", detail, command: undefined });
-      entry.resume();
-    } else {
-      last = guarded(name, gaps, () =>
-        visit({ path: withoutGz(name), bytes: unpacked(name, entry as AsyncIterable<Buffer>) }),
-      ).finally(() => entry.resume());
+  const whole = unpacked((await startsAsGzip(path)) ? ".gz" : "", bytesOf(path));
+  try {
+    for await (const entry of tarEntries(whole)) {
+      signal.throwIfAborted();
+      count += 1;
+      if (count > FILES_MAX) throw new BundleError(`Bundle ${path} has too many files`);
+      const name = safeName(entry.path);
+      if (name === undefined) {
+        const detail = "Its name leads out of the archive";
+        gaps.push({ what: entry.path.slice(0, 200), why: "damaged", detail, command: undefined });
+      } else {
+        await guarded(name, gaps, () =>
+          visit({ path: withoutGz(name), bytes: unpacked(name, entry.bytes) }),
+        );
+      }
     }
-  };
-  const parser = new Parser({ onReadEntry: take });
-  const ended = new Promise<void>((resolve, reject) => {
-    parser.on("end", resolve);
-    parser.on("error", reject);
-    parser.on("warn", (code: string, message: string | Error) => {
-      const detail = `${code}: ${message instanceof Error ? message.message : message}`;
-      gaps.push({ what: path, why: "damaged", detail, command: undefined });
-    });
-  });
-  await Promise.race([feed(path, parser, signal), ended]).catch((error: unknown) => {
+  } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof BundleError) throw error;
     const detail = error instanceof Error ? error.message : String(error);
     gaps.push({ what: path, why: "damaged", detail, command: undefined });
-  });
-  await last;
-  if (count > FILES_MAX) throw new BundleError(`Bundle ${path} has too many files`);
+  }
   return gaps;
 }
 
-async function feed(path: string, parser: Parser, signal: AbortSignal): Promise<void> {
-  for await (const chunk of createReadStream(path, { signal, highWaterMark: CHUNK_BYTES })) {
-    if (parser.write(chunk as Buffer)) continue;
-    await new Promise<void>((resolve) => parser.once("drain", resolve));
-  }
-  const ended = new Promise<void>((resolve) => parser.once("end", resolve));
-  parser.end();
-  await ended;
-}
-
-const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 
 const bytesOf = (path: string): AsyncIterable<Buffer> =>
   createReadStream(path, { highWaterMark: CHUNK_BYTES });
@@ -174,22 +156,28 @@ async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
 type ArchiveKind = "tar" | "gzip" | "plain";
 
 async function archiveKind(path: string): Promise<ArchiveKind> {
+  const head = await headOf(path);
+  if (isTar(head)) return "tar";
+  if (!isGzip(head)) return "plain";
+  return /\.(tgz|tar\.gz)$/.test(path) ? "tar" : insideGzip(path);
+}
+
+const startsAsGzip = async (path: string) => isGzip(await headOf(path));
+const isGzip = (head: Buffer) => head[0] === 0x1f && head[1] === 0x8b;
+const isTar = (head: Buffer) => head.subarray(257, 262).toString() === "ustar";
+
+async function headOf(path: string): Promise<Buffer> {
   const file = await open(path, "r");
   try {
     const head = Buffer.alloc(512);
     await file.read(head, 0, 512, 0);
-    if (head.subarray(257, 262).toString() === "ustar") return "tar";
-    if (head[0] !== 0x1f || head[1] !== 0x8b) return "plain";
-    return /\.(tgz|tar\.gz)$/.test(path) ? "tar" : await insideGzip(path);
+    return head;
   } finally {
     await file.close();
   }
 }
 
 async function insideGzip(path: string): Promise<ArchiveKind> {
-  for await (const chunk of createReadStream(path).pipe(createGunzip())) {
-    const head = chunk as Buffer;
-    return head.subarray(257, 262).toString() === "ustar" ? "tar" : "gzip";
-  }
+  for await (const chunk of gunzipped(bytesOf(path))) return isTar(chunk) ? "tar" : "gzip";
   return "gzip";
 }

@@ -20,7 +20,7 @@ import { type BundleFile, eachFile } from "./files.ts";
 import { JsonItems } from "./json-items.ts";
 import { eachLine } from "./lines.ts";
 import { type LogName, PodNames } from "./names.ts";
-import { kindByPath, listKind, objectsOf } from "./objects.ts";
+import { isTelling, kindByPath, listKind, objectsOf } from "./objects.ts";
 import { peek } from "./peek.ts";
 import { LogSections } from "./sections.ts";
 import { fileKind, HEAD_CHARACTERS } from "./sniff.ts";
@@ -35,11 +35,11 @@ export async function loadBundle(path: string, signal: AbortSignal): Promise<Evi
   const loader = new Loader();
   const first = await eachFile(path, (file) => loader.objects(file), signal);
   loader.nameLogs();
-  await eachFile(path, (file) => loader.text(file), signal);
-  return loader.evidence(first);
+  const second = await eachFile(path, (file) => loader.text(file), signal);
+  return loader.evidence([...first, ...second]);
 }
 
-const YAML_LIMIT = 64 * 1024 * 1024;
+const YAML_LIMIT = 16 * 1024 * 1024;
 const DROPS_MAX = 20_000;
 
 interface Hints {
@@ -109,7 +109,7 @@ class Loader {
       goroutines: this.#goroutines,
       drops: this.#drops,
       dropsRecorded: this.#dropsRecorded,
-      gaps: [...damaged, ...this.#gaps, ...(this.#manifest?.lacks ?? [])],
+      gaps: unique([...damaged, ...this.#gaps, ...(this.#manifest?.lacks ?? [])]),
       taken:
         takenMs !== undefined
           ? { atMs: takenMs, from: "manifest" }
@@ -163,7 +163,7 @@ class Loader {
       return;
     }
     const found = objectsOf(document, hint, { origin: path });
-    for (const object of found.objects) this.#objects.push(object);
+    for (const object of found.objects) if (isTelling(object)) this.#objects.push(object);
     for (const each of found.kinds) this.#kinds.add(each);
   }
 
@@ -172,7 +172,7 @@ class Loader {
     let size = 0;
     for await (const chunk of bytes) {
       size += chunk.length;
-      if (size > YAML_LIMIT) return this.#gap(path, "too-large", "YAML of more than 64 MiB");
+      if (size > YAML_LIMIT) return this.#gap(path, "too-large", "YAML of more than 16 MiB");
       pieces.push(chunk);
     }
     const hint = { kind: kindByPath(path), apiVersion: undefined };
@@ -259,6 +259,11 @@ class Loader {
   #gap(what: string, why: Gap["why"], detail: string): void {
     this.#gaps.push({ what, why, detail, command: undefined });
   }
+}
+
+/** Both passes meet the same damage. */
+function unique(gaps: readonly Gap[]): Gap[] {
+  return [...new Map(gaps.map((gap) => [`${gap.what} ${gap.detail}`, gap])).values()];
 }
 
 function json(line: string): unknown {

@@ -75,19 +75,43 @@ const telling: readonly { kind: string; fits: (object: Record<string, unknown>) 
 const kindByFields = (object: Record<string, unknown>) =>
   telling.find((row) => row.fits(object))?.kind;
 
+/** Fields of the body that no recognizer reads and that make an object large, or secret. */
+const dropped: Readonly<Record<string, readonly string[]>> = {
+  Secret: ["data", "stringData", "binaryData"],
+  Event: ["source", "series", "related"],
+};
+
 function kept(object: Record<string, unknown>, place: Place): EvidenceObject {
-  const { data, stringData, binaryData, ...rest } = object;
-  const metadata = isRecord(object.metadata) ? object.metadata : {};
-  const { managedFields, ...fields } = metadata;
+  const { metadata: own, ...body } = object;
+  const kind = text(object.kind) ?? "";
+  for (const field of dropped[kind] ?? []) delete body[field];
+  const trimmed = kind === "Pod" ? { ...body, ...trimmedPod(body) } : body;
+  const { managedFields, ...metadata } = isRecord(own) ? own : {};
   const annotations = isRecord(metadata.annotations) ? { ...metadata.annotations } : {};
   delete annotations["kubectl.kubernetes.io/last-applied-configuration"];
-  const secret = object.kind === "Secret";
+  return { ...trimmed, metadata: { ...metadata, annotations }, place } as EvidenceObject;
+}
+
+/** Of a pod's spec what says where and what it runs; not its environment, volumes, probes. */
+function trimmedPod({ spec }: Record<string, unknown>) {
+  if (!isRecord(spec)) return {};
+  const containers = (Array.isArray(spec.containers) ? spec.containers : []).filter(isRecord);
   return {
-    ...rest,
-    ...(secret || data === undefined ? {} : { data }),
-    metadata: { ...fields, annotations },
-    place,
-  } as EvidenceObject;
+    spec: {
+      nodeName: spec.nodeName,
+      containers: containers.map(({ name, image, command, args, ports }) => ({
+        ...{ name, image, command, args, ports },
+      })),
+    },
+  };
+}
+
+/** Events of pods that were pulled and started by the thousand say nothing. */
+export function isTelling(object: EvidenceObject): boolean {
+  if (object.kind !== "Event") return true;
+  const about = isRecord(object.involvedObject) ? object.involvedObject : object.regarding;
+  const kind = isRecord(about) ? about.kind : undefined;
+  return object.type === "Warning" || kind === "Node" || kind === "Lease";
 }
 
 function merged(found: readonly Found[]): Found {

@@ -1,6 +1,7 @@
 import type { RebootView } from "../../evidence/reboots.ts";
 import { citeNode, citePod } from "../cites.ts";
 import { defineRecognizer, type Finding, verdictOf } from "../define.ts";
+import { missing } from "../judge.ts";
 import { clock, count, HARMLESS, MINUTE_MS, stamp } from "../words.ts";
 
 /** Older ones are history, unless an object still stands where it stood then. */
@@ -32,8 +33,16 @@ export const nodeRebooted = defineRecognizer({
       .filter((each) => each.verdict === "rebooted" && each.node.ready)
       .filter((each) => (each.wentMs ?? each.backMs ?? 0) >= fromMs)
       .map(findingOf);
+    const undecided = reboots
+      .filter((each) => each.verdict === "unclear")
+      .filter(({ node }) => asOfMs - (node.readySinceMs ?? 0) <= RECENT_MS)
+      .map((each) => ({
+        objects: [`Node/${each.node.name}`],
+        why: each.says,
+        missing: [missing("events")],
+      }));
     const other = reboots.find((each) => each.verdict === "ran-on") ?? reboots[0];
-    return verdictOf(findings, [], other?.says ?? "There is no node.");
+    return verdictOf(findings, undecided, other?.says ?? "There is no node.");
   },
 
   remedies: [

@@ -1,7 +1,8 @@
 import type { PodView } from "../../evidence/pods.ts";
-import { isRunner } from "../../evidence/runners.ts";
+import { isRunner, runnerPodOf } from "../../evidence/runners.ts";
 import { citePod } from "../cites.ts";
 import { defineRecognizer, verdictOf } from "../define.ts";
+import { missing } from "../judge.ts";
 import { stampOf } from "../words.ts";
 
 /** Failed runner pods that nobody removes. */
@@ -41,7 +42,15 @@ export const runnerPodsFailedLeftBehind = defineRecognizer({
       since: stampOf(pod.containers[0]?.ended?.finishedMs),
       causes: pod.node === undefined ? [] : [`Node/${pod.node}`],
     }));
-    return verdictOf(findings, [], "No runner pod is Failed.");
+    const bare = (terraforms ?? []).filter(
+      (each) => each.inCall !== undefined && runnerPodOf(each, pods) === undefined,
+    );
+    const undecided = bare.map((each) => ({
+      objects: [each.ref],
+      why: `Whether ${each.key}, which is in a call, had a Failed pod is not known any more.`,
+      missing: [missing("events")],
+    }));
+    return verdictOf(findings, undecided, "No runner pod is Failed.");
   },
 
   remedies: [

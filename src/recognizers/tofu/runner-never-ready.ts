@@ -1,0 +1,169 @@
+import type { LogLine } from "../../evidence/model.ts";
+import type { EventView, PodView } from "../../evidence/pods.ts";
+import { isRunner } from "../../evidence/runners.ts";
+import type { TerraformView } from "../../evidence/terraforms.ts";
+import { citeLine, citePod, oneLine } from "../cites.ts";
+import { defineRecognizer, type Finding, verdictOf } from "../define.ts";
+import { HARMLESS, MINUTE_MS, stampOf } from "../words.ts";
+
+/** A container may take so long to start without being a fault. */
+const PATIENCE_MS = MINUTE_MS;
+
+/** A runner whose container has not started, or whose pod was refused. */
+export const runnerNeverReady = defineRecognizer({
+  id: "tofu/runner-never-ready",
+  since: "0.1.0",
+  maturity: "trial",
+  severity: "failure",
+  summary: "Checks for runners that never started, and says what holds them.",
+  plural: "runners have never started",
+  needs: ["pods"],
+  wants: ["events", "passes", "terraforms"],
+  lookAlikes: [
+    {
+      id: "tofu/reconcile-parked",
+      tellApart: "There a runner got a call and is gone; here none has ever run.",
+    },
+    { id: "tofu/runner-restarting", tellApart: "There the container starts and ends." },
+    {
+      id: "tofu/runner-pods-failed-left-behind",
+      tellApart: "There the pod has run and is Failed.",
+    },
+  ],
+
+  recognize({ pods, events, passes, terraforms }, { asOfMs }) {
+    const held = pods.flatMap((pod) => {
+      const cause = heldBy(pod, events ?? [], asOfMs);
+      return cause === undefined ? [] : [ofPod(pod, cause)];
+    });
+    const refused = (terraforms ?? []).flatMap((object) => {
+      const line = passes?.byObject.get(object.key)?.error;
+      const cause = line === undefined ? undefined : refusedFor(line);
+      return line === undefined || cause === undefined || isOver(object, line)
+        ? []
+        : [ofRefusal(object, line, cause)];
+    });
+    return verdictOf([...held, ...refused], [], "Every runner that exists has started.");
+  },
+
+  remedies: [
+    {
+      do: "Read what holds {pod}: {cause}.",
+      command: "kubectl -n {namespace} describe pod {pod}",
+      risk: "read-only",
+      precondition: "None.",
+      effect: "The events name what is missing.",
+      price: HARMLESS,
+      undo: "Not needed.",
+      verify: "You know what to mend.",
+    },
+    {
+      do: "Mend it in spec.runnerPodTemplate or in the cluster, then delete the pod if it exists.",
+      command: "kubectl -n {namespace} delete pod {pod}",
+      risk: "reversible",
+      precondition: "The cause is mended.",
+      effect: "The next pass makes a new one; a pending pod is never replaced by itself.",
+      price: "None: nothing runs in it.",
+      undo: "Change the template back.",
+      verify: "The new pod is Running.",
+    },
+  ],
+  doesNotHelp: ["Mending the template alone: the pending pod is not replaced."],
+  defect: {
+    what: "A pod counts as ready as soon as it has an address; then every pass waits 30 min for it.",
+    versions: "tofu-controller up to 0.16.5",
+    files: ["controllers/tf_controller_runner.go"],
+    references: [],
+  },
+  doc: {
+    meaning: "The runner's container cannot start, or its pod may not be created.",
+    impact: "The object waits; where the pod has an address, a worker is held for 30 min a pass.",
+    symptoms: ["The pod is Pending or ContainerCreating, or there is none and the log says why."],
+    limits: "Why a volume is not there is said by events, which live an hour.",
+  },
+  firstSeen: "2026-07-03",
+  lastVerified: { on: "2026-11-30", against: "tofu-controller 0.16.5 (source), Kubernetes 1.36" },
+});
+
+interface Hold {
+  readonly cause:
+    | "image"
+    | "scheduling"
+    | "volume"
+    | "configuration"
+    | "quota"
+    | "service-account"
+    | "unknown";
+  readonly says: string;
+}
+
+const waitings: readonly { readonly reason: RegExp; readonly cause: Hold["cause"] }[] = [
+  {
+    reason: /^(ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull)$/,
+    cause: "image",
+  },
+  { reason: /^(CreateContainerConfigError|CreateContainerError)$/, cause: "configuration" },
+  { reason: /^(RunContainerError|StartError)$/, cause: "configuration" },
+];
+
+function heldBy(pod: PodView, events: readonly EventView[], asOfMs: number): Hold | undefined {
+  if (!isRunner(pod) || pod.phase !== "Pending" || pod.deletedMs !== undefined) return undefined;
+  if (pod.containers.some((each) => each.restartCount > 0 || each.ended !== undefined)) {
+    return undefined;
+  }
+  if (asOfMs - (pod.createdMs ?? asOfMs) < PATIENCE_MS) return undefined;
+  if (pod.unschedulable !== undefined) return { cause: "scheduling", says: pod.unschedulable };
+  const container = pod.containers.find((each) => each.waitingReason !== undefined);
+  const reason = container?.waitingReason ?? "";
+  const known = waitings.find((row) => row.reason.test(reason));
+  if (known !== undefined) {
+    return { cause: known.cause, says: `${reason}: ${container?.waitingMessage ?? ""}` };
+  }
+  const volume = events.findLast(
+    (event) => event.about === pod.ref && /^Failed(Mount|AttachVolume)$/.test(event.reason),
+  );
+  if (volume !== undefined) return { cause: "volume", says: volume.message };
+  return { cause: "unknown", says: reason === "" ? "No reason is given." : reason };
+}
+
+function refusedFor(line: LogLine): Hold | undefined {
+  const text = `${line.message} ${line.error ?? ""}`;
+  if (line.mark !== "runner-not-created" && !/runner/.test(line.message)) return undefined;
+  if (/exceeded quota/.test(text)) return { cause: "quota", says: text };
+  if (/serviceaccount "[^"]*" not found/i.test(text))
+    return { cause: "service-account", says: text };
+  return undefined;
+}
+
+/** A refusal counts while it is the newest word on the object. */
+function isOver(object: TerraformView, line: LogLine): boolean {
+  return object.ready?.status === "True" && (object.ready.sinceMs ?? 0) > line.atMs;
+}
+
+function ofPod(pod: PodView, { cause, says }: Hold): Finding {
+  const name = pod.owner?.name ?? pod.name.replace(/-tf-runner$/, "");
+  return {
+    objects: [`Terraform/${pod.namespace}/${name}`],
+    says: `The runner of ${pod.namespace}/${name} has never started (${cause}: ${oneLine(says, 120)}).`,
+    facts: { cause, says: oneLine(says, 300), pod: pod.name, namespace: pod.namespace },
+    cites: [citePod(pod, `Pod ${pod.key} is Pending: ${oneLine(says, 160)}`)],
+    since: stampOf(pod.createdMs),
+    causes: [],
+  };
+}
+
+function ofRefusal(object: TerraformView, line: LogLine, { cause, says }: Hold): Finding {
+  return {
+    objects: [object.ref],
+    says: `No runner of ${object.key} may be created (${cause}).`,
+    facts: {
+      cause,
+      says: oneLine(says, 300),
+      pod: `${object.name}-tf-runner`,
+      namespace: object.namespace,
+    },
+    cites: [citeLine(line)],
+    since: stampOf(line.atMs),
+    causes: [],
+  };
+}
