@@ -76,8 +76,8 @@ export const artifactFetchTransient = defineRecognizer({
   ],
   doc: {
     meaning:
-      "While etcd or the API server is unsteady, policy and identity lag behind, and traffic that " +
-      "is allowed is dropped for a time.",
+      "While etcd or the API server is unsteady, policy and identity lag behind, and traffic " +
+      "that is allowed is dropped for a time.",
     impact: "Objects fail or stand still for some minutes; all workers may be held meanwhile.",
     symptoms: [
       'Ready=False ArtifactFailed "dial tcp …: i/o timeout", after minutes of silence.',

@@ -115,7 +115,7 @@ type Proof =
   | "unknown"
   | { readonly by: string; readonly cite: ReturnType<typeof citeReady> };
 
-/** No worker at all is active and nothing is queued; or the log shows its last pass ended long ago. */
+/** No worker is active and nothing queued; or the log shows its last pass ended long ago. */
 function idle(
   object: TerraformView,
   known: Parameters<typeof requeueLost.recognize>[0],

@@ -69,9 +69,10 @@ function several(own: ProviderRefusal, all: readonly ProviderRefusal[]): boolean
 
 function findingOf({ object, goneIds, providers, line }: ProviderRefusal): Finding {
   const ids = count(goneIds.length, "id");
+  const whom = providers.join(", ") || "its provider";
   return {
     objects: [object.ref],
-    says: `${object.key} names ${ids} that ${providers.join(", ") || "its provider"} does not know.`,
+    says: `${object.key} names ${ids} that ${whom} does not know.`,
     facts: { ids: goneIds.slice(0, 20), providers, namespace: object.namespace, name: object.name },
     cites: [citeReady(object), ...(line === undefined ? [] : [citeLine(line)])],
     since: stampOf(object.ready?.sinceMs),

@@ -70,7 +70,7 @@ export const runnerNeverReady = defineRecognizer({
   ],
   doesNotHelp: ["Mending the template alone: the pending pod is not replaced."],
   defect: {
-    what: "A pod counts as ready as soon as it has an address; then every pass waits 30 min for it.",
+    what: "A pod counts as ready as soon as it has an address; then a pass waits 30 min for it.",
     versions: "tofu-controller up to 0.16.5",
     files: ["controllers/tf_controller_runner.go"],
     references: [],
@@ -142,9 +142,10 @@ function isOver(object: TerraformView, line: LogLine): boolean {
 
 function ofPod(pod: PodView, { cause, says }: Hold): Finding {
   const name = pod.owner?.name ?? pod.name.replace(/-tf-runner$/, "");
+  const why = `${cause}: ${oneLine(says, 120)}`;
   return {
     objects: [`Terraform/${pod.namespace}/${name}`],
-    says: `The runner of ${pod.namespace}/${name} has never started (${cause}: ${oneLine(says, 120)}).`,
+    says: `The runner of ${pod.namespace}/${name} has never started (${why}).`,
     facts: { cause, says: oneLine(says, 300), pod: pod.name, namespace: pod.namespace },
     cites: [citePod(pod, `Pod ${pod.key} is Pending: ${oneLine(says, 160)}`)],
     since: stampOf(pod.createdMs),

@@ -91,7 +91,7 @@ function findingOf(pod: PodView, container: ContainerView) {
   const how = ended === undefined ? "" : ` (${ended.reason}, exit ${ended.exitCode ?? "unknown"})`;
   return {
     objects: [`Terraform/${pod.namespace}/${name}`],
-    says: `The runner of ${pod.namespace}/${name} was restarted ${container.restartCount} times${how}.`,
+    says: `The runner of ${pod.namespace}/${name} restarts, ${container.restartCount} times${how}.`,
     facts: {
       pod: pod.name,
       namespace: pod.namespace,

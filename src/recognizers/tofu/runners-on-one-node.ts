@@ -45,7 +45,7 @@ export const runnersOnOneNode = defineRecognizer({
 
   remedies: [
     {
-      do: "Spread the runners: spec.runnerPodTemplate.spec.affinity with podAntiAffinity by hostname.",
+      do: "Spread the runners: spec.runnerPodTemplate.spec.affinity, podAntiAffinity by hostname.",
       risk: "reversible",
       precondition: "More than one node fits the runners.",
       effect: "New runners prefer nodes without one.",

@@ -69,8 +69,8 @@ export const stateLockOrphaned = defineRecognizer({
   ],
   doc: {
     meaning:
-      "OpenTofu was killed while it held the lock. What it was about may be half done: an apply's " +
-      "last changes may exist without being in the state.",
+      "OpenTofu was killed while it held the lock. What it was about may be half done: the last " +
+      "changes of an apply may exist without being in the state.",
     impact: "Every later pass of the object fails on the lock.",
     symptoms: [
       "Ready=False DriftDetectionFailed or TFExecPlanFailed: error acquiring the state lock.",
