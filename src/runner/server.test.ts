@@ -443,6 +443,24 @@ describe("a killed apply", () => {
   });
 });
 
+describe("times beyond all measure", () => {
+  test("are long, not short", async () => {
+    const bench = await setUp({ script: { plan: "sleep 1; exit 2" } });
+    const { outcome } = await carriedOut(bench, { ...order, stageLimitMs: { plan: 2 ** 40 } });
+    expect(outcome).toMatchObject({ kind: "planned" });
+  });
+
+  test("also those of a grace", async () => {
+    const bench = await setUp({ script: { apply: "trap '' INT; sleep 1; exit 0" } });
+    await put(bench);
+    await bench.client.start(applyOrder, within(5_000));
+    await vi.waitFor(() => expect(bench.tofu.calls().at(-1)).toMatch(/^apply/), 5_000);
+    await bench.client.cancel(2 ** 40, within(5_000));
+    const events = await all(bench.client.watch(START, within(15_000)));
+    expect(events.at(-1)).toMatchObject({ outcome: { kind: "applied" } });
+  });
+});
+
 describe("applied is applied", () => {
   test("though the outputs fail", async () => {
     const bench = await setUp({ script: { output: "echo no >&2; exit 1" } });

@@ -37,6 +37,8 @@ export interface StepEnd {
 
 /** How long the dying may take once they are killed. */
 const KILL_MS = 5_000;
+/** A timer beyond this, 24 days, would fire at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /**
  * Runs a command to its end, which it reaches in bounds: by itself, at its limit, or when the run
@@ -87,7 +89,7 @@ async function firstOf(ended: Promise<unknown>, command: StepCommand): Promise<S
   const limit =
     command.limitMs === undefined
       ? new Promise<never>(() => undefined)
-      : sleep(command.limitMs, "limit" as const, { signal }).catch(() => "limit" as const);
+      : passed(command.limitMs, signal).then(() => "limit" as const);
   try {
     return await Promise.race([
       ended.then(() => "itself" as const),
@@ -120,10 +122,9 @@ async function stop(
 /** The grace of the request to stop, also if it comes while that of the time limit runs. */
 async function graceOver({ stopping, graceMs }: StepCommand, signal: AbortSignal): Promise<false> {
   const asked = fired(stopping.signal, signal).then(() => stopping.request?.graceMs ?? graceMs);
-  const graces = [asked.then((ms) => sleep(ms, undefined, { signal }))];
-  if (stopping.request === undefined) graces.push(sleep(graceMs, undefined, { signal }));
-  // Both end with the signal, when nobody listens any more.
-  await Promise.race(graces.map((grace) => grace.catch(() => undefined)));
+  const graces = [asked.then((ms) => passed(ms, signal))];
+  if (stopping.request === undefined) graces.push(passed(graceMs, signal));
+  await Promise.race(graces);
   return false;
 }
 
@@ -141,6 +142,11 @@ async function endLeftovers(leader: ProcessIdentity, token: string): Promise<voi
 async function othersOf(leader: ProcessIdentity, token: string) {
   const members = membersOf({ leaders: [leader], token }, await readProcessTable());
   return members.filter((member) => member.pid !== process.pid);
+}
+
+/** Resolves after the time; sooner, when nobody listens any more, with the signal. */
+async function passed(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(Math.min(ms, TIMER_MS_MAX), undefined, { signal }).catch(() => undefined);
 }
 
 /** Resolves when `signal` fires; never, once `over` has fired. */
