@@ -1,5 +1,5 @@
 import { keyText, type ObjectKey } from "../api/kinds.ts";
-import type { RunUnderWay } from "../ports/engine.ts";
+import type { EngineLoad } from "../ports/engine.ts";
 import type { LiveRuns } from "../ports/runs.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import { type EngineOptions, type EnginePorts, engineDefaults } from "./ports.ts";
@@ -21,8 +21,7 @@ export interface Engine {
   /** Resolves when the engine has ended, with the reason. */
   readonly ended: Promise<"stopped" | "leadership lost">;
   readonly live: LiveRuns;
-  /** The runs under way. */
-  runs(): RunUnderWay[];
+  load(): EngineLoad;
   /** Asks for a pass of an object, soon. */
   enqueue(key: ObjectKey): void;
 }
@@ -66,8 +65,8 @@ export function createEngine(ports: EnginePorts, options: Partial<EngineOptions>
     stop,
     ended: ended.promise,
     drain: async (signal) => session?.drain(signal),
-    runs: () => session?.runs() ?? [],
     live: { describe: (key) => session?.live.describe(key) },
+    load: () => session?.load ?? { runs: [], slots: { taken: 0, all: all.maxRuns } },
     enqueue: (key) => session?.ask(keyText(key), "urgent"),
   };
 }

@@ -1,5 +1,5 @@
 import { keyText, parseKey } from "../api/kinds.ts";
-import type { RunUnderWay } from "../ports/engine.ts";
+import type { EngineLoad } from "../ports/engine.ts";
 import type { Lead } from "../ports/leadership.ts";
 import type { LiveRuns } from "../ports/runs.ts";
 import { bounded, messageOf } from "./bounded.ts";
@@ -58,8 +58,8 @@ export class Session {
     return this.#supervisors;
   }
 
-  runs(): RunUnderWay[] {
-    return this.#supervisors.runs();
+  get load(): EngineLoad {
+    return this.#supervisors.load();
   }
 
   ask(key: string, priority: Priority = "normal"): void {

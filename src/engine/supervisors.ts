@@ -1,7 +1,7 @@
 import { keyOf, keyText, type ObjectKey } from "../api/kinds.ts";
 import type { RunStatus, Terraform } from "../api/terraform.ts";
 import type { RunFact } from "../domain/facts.ts";
-import type { RunUnderWay } from "../ports/engine.ts";
+import type { EngineLoad } from "../ports/engine.ts";
 import type { LiveRun, LiveRuns } from "../ports/runs.ts";
 import { messageOf } from "./bounded.ts";
 import { Supervisor, type SupervisorPorts } from "./supervisor.ts";
@@ -50,14 +50,15 @@ export class Supervisors implements LiveRuns {
     return this.#byKey.get(keyText(key))?.live();
   }
 
-  /** The runs that are followed. */
-  runs(): RunUnderWay[] {
-    return [...this.#byKey.values()].map(({ key, run }) => ({ ...key, runId: run.id }));
-  }
-
   /** Objects that have a run. */
   count(): number {
     return this.#byKey.size;
+  }
+
+  load(): EngineLoad {
+    const runs = [...this.#byKey.values()].map(({ key, run }) => ({ ...key, runId: run.id }));
+    const all = this.#maxRuns;
+    return { runs, slots: { taken: all - this.#freeSlots(), all } };
   }
 
   /** Whether one more run may start. One that finds no slot is asked again when there is one. */

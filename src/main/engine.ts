@@ -167,6 +167,6 @@ function engineInfo(setup: EngineSetup, lead: Lead, engine: Engine): () => Engin
     command: setup.command,
     dataDir: setup.dataDir,
     epoch: lead.epoch,
-    runs: engine.runs(),
+    ...engine.load(),
   });
 }

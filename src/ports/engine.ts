@@ -9,7 +9,15 @@ export interface EngineView {
   liveRun(key: ObjectKey, call: Call): Promise<LiveRun | undefined>;
 }
 
-export interface EngineInfo {
+/** What an engine carries at this moment. */
+export interface EngineLoad {
+  /** Every run that an object has. */
+  readonly runs: readonly RunUnderWay[];
+  /** Runs that may go on at once, and how many of these places are taken. */
+  readonly slots: { readonly taken: number; readonly all: number };
+}
+
+export interface EngineInfo extends EngineLoad {
   readonly pid: number;
   readonly version: string;
   /** RFC 3339. */
@@ -18,7 +26,6 @@ export interface EngineInfo {
   readonly command: string;
   readonly dataDir: string;
   readonly epoch: number;
-  readonly runs: readonly RunUnderWay[];
 }
 export interface RunUnderWay extends ObjectKey {
   readonly runId: string;

@@ -18,6 +18,7 @@ function serve(more: Partial<ServedEngine> = {}) {
     dataDir: "/data",
     epoch: 3,
     runs: [],
+    slots: { taken: 0, all: 4 },
   };
   const engine: ServedEngine = {
     store,

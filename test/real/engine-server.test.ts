@@ -38,6 +38,7 @@ function newEngine(dataDir: string, more: Partial<ServedEngine> = {}): ServedEng
       dataDir,
       epoch: 3,
       runs: [{ namespace: "default", name: "web", runId: "r1" }],
+      slots: { taken: 1, all: 4 },
     }),
     clock,
     log: noLog,
