@@ -23,7 +23,9 @@ export type Mischief =
 
 /**
  * A program that is taken for OpenTofu (NIGARI_TOFU): it is OpenTofu, except that a test can stop
- * it before a command begins, by a file and not by time, or have it misbehave there.
+ * it before a command begins, by a file and not by time, or have it misbehave there. What is set
+ * `within` a root module holds for the commands in a folder of that name, and goes before what is
+ * set for all.
  */
 export class TofuGate {
   /** Path for NIGARI_TOFU. */
@@ -37,28 +39,31 @@ export class TofuGate {
     writeFileSync(this.program, script(folder, tofu), { mode: 0o700 });
   }
 
-  set(command: TofuCommandName, mischief: Mischief): void {
-    writeFileSync(this.#mode(command), mischief);
+  set(command: TofuCommandName, mischief: Mischief, within = ""): void {
+    writeFileSync(this.#file(command, within, "mode"), mischief);
   }
   /** Lets a held command go; later ones run as always. */
-  clear(command: TofuCommandName): void {
-    rmSync(this.#mode(command), { force: true });
+  clear(command: TofuCommandName, within = ""): void {
+    rmSync(this.#file(command, within, "mode"), { force: true });
   }
   /** How often the command has been begun. */
-  calls(command: TofuCommandName): number {
-    const file = join(this.#folder, `${command}.calls`);
+  calls(command: TofuCommandName, within = ""): number {
+    const file = this.#file(command, within, "calls");
     return existsSync(file) ? readFileSync(file, "utf8").length : 0;
   }
 
-  #mode(command: TofuCommandName): string {
-    return join(this.#folder, `${command}.mode`);
+  #file(command: TofuCommandName, within: string, what: "mode" | "calls"): string {
+    return join(this.#folder, `${within === "" ? "" : `${within}:`}${command}.${what}`);
   }
 }
 
 function script(folder: string, tofu: string): string {
   return `#!/bin/sh
 gate='${folder}'
-mode="$gate/$1.mode"
+within=$(basename "$PWD")
+mode="$gate/$within:$1.mode"
+[ -e "$mode" ] || mode="$gate/$1.mode"
+printf . >>"$gate/$within:$1.calls"
 printf . >>"$gate/$1.calls"
 case $(cat "$mode" 2>/dev/null) in
 hold) while [ -e "$mode" ]; do sleep 0.05; done ;;

@@ -23,6 +23,9 @@ export class Victim {
     this.#send("SIGSTOP");
     await until(`${this.name} stands still`, () => statOf(this.identity.pid)?.state === "T");
   }
+  lives(): boolean {
+    return sameProcess(this.identity);
+  }
   thaw(): void {
     this.#send("SIGCONT");
   }

@@ -1,11 +1,4 @@
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Something a resource did to the world, as it wrote it down itself. */
@@ -23,6 +16,8 @@ export interface TestResource {
   readonly gated?: boolean;
   /** Seconds its creation takes after its effect. */
   readonly seconds?: number;
+  /** Its destruction takes effect at once, and then waits for `passGate` with `destroy-<name>`. */
+  readonly destroyGated?: boolean;
 }
 
 const TYPE = "terraform_data";
@@ -92,27 +87,40 @@ export class Workspace {
     return counts;
   }
 
-  hasEffect(name: string): boolean {
-    return existsSync(this.#effects) && this.counts()[this.address(name)] !== undefined;
+  /** How often each action took effect, as `create terraform_data.one`; in one run or in all. */
+  actions(runId?: string): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const effect of this.effects()) {
+      if (runId !== undefined && effect.runId !== runId) continue;
+      const text = `${effect.action} ${effect.resource}`;
+      counts[text] = (counts[text] ?? 0) + 1;
+    }
+    return counts;
   }
 
-  #block({ name, gated, seconds }: TestResource, before: string | undefined): string {
-    const gate = join(this.#gates, name);
+  hasEffect(name: string, action: Effect["action"] = "create"): boolean {
+    const resource = this.address(name);
+    return this.effects().some((each) => each.resource === resource && each.action === action);
+  }
+
+  #block(resource: TestResource, before: string | undefined): string {
+    const { name, gated, seconds, destroyGated } = resource;
     const wait: string[] = [];
-    if (gated === true) {
-      const closed = `[ ! -e '${gate}' ] && [ $i -lt ${GATE_S * 20} ]`;
-      wait.push(`i=0; while ${closed}; do sleep 0.05; i=$((i+1)); done`);
-    }
+    if (gated === true) wait.push(waitFor(join(this.#gates, name)));
     if (seconds !== undefined) wait.push(`sleep ${seconds}`);
-    const note = (action: string, resource: string, file: string) =>
-      `echo "${action} ${resource} $PWD" >>'${file}'`;
+    const note = (action: string, address: string, file: string) =>
+      `echo "${action} ${address} $PWD" >>'${file}'`;
     const create = [note("create", this.address(name), this.#effects), ...wait].join("; ");
-    const destroy = note("destroy", `${TYPE}.\${self.input.name}`, `\${self.input.effects}`);
+    // A destroy may only speak of the resource itself.
+    const noted = note("destroy", `${TYPE}.\${self.input.name}`, `\${self.input.effects}`);
+    const held = destroyGated === true ? [waitFor(`\${self.input.gates}/destroy-${name}`)] : [];
+    const destroy = [noted, ...held].join("; ");
     const after = before === undefined ? "" : `  depends_on = [${TYPE}.${before}]\n`;
     return `resource "${TYPE}" "${name}" {
 ${after}  input = {
     name    = "${name}"
     effects = "${this.#effects}"
+    gates   = "${this.#gates}"
   }
   provisioner "local-exec" {
     command = ${JSON.stringify(create)}
@@ -124,4 +132,10 @@ ${after}  input = {
 }
 `;
   }
+}
+
+/** A command that ends once the file is there, or when its patience is over. */
+function waitFor(file: string): string {
+  const closed = `[ ! -e '${file}' ] && [ $i -lt ${GATE_S * 20} ]`;
+  return `i=0; while ${closed}; do sleep 0.05; i=$((i+1)); done`;
 }
