@@ -20,6 +20,7 @@ export class Scene {
   readonly #objects: EvidenceObject[] = [];
   readonly #kinds = new Set<string>(USUAL_KINDS);
   readonly #logs: LogStream[] = [];
+  readonly #texts: SceneText[] = [];
   readonly #metrics: MetricSet[] = [];
   readonly #stacks: GoroutineStack[] = [];
   readonly #drops: PacketDrop[] = [];
@@ -305,7 +306,13 @@ export class Scene {
     });
     for (const line of lines) digest.add(line);
     this.#logs.push(digest.finish(false));
+    this.#texts.push({ namespace, name, container: pod.container, previous, lines });
     return this;
+  }
+
+  /** The logs as their programs wrote them. */
+  get texts(): readonly SceneText[] {
+    return this.#texts;
   }
 
   /** The controller's metrics; times in seconds. */
@@ -471,6 +478,13 @@ export interface WorkerFacts {
   readonly longest?: number;
   readonly unfinished?: number;
   readonly depth?: number;
+}
+export interface SceneText {
+  readonly namespace: string;
+  readonly name: string;
+  readonly container: string | undefined;
+  readonly previous: boolean;
+  readonly lines: readonly string[];
 }
 export interface LogOf {
   readonly namespace?: string;

@@ -9,6 +9,8 @@ import { tarEntries } from "./tar.ts";
 export interface BundleFile {
   /** Path inside the bundle, with slashes, without `.gz`. */
   readonly path: string;
+  /** Where it came from, if that is not its path. */
+  readonly origin?: string;
   readonly bytes: AsyncIterable<Buffer>;
 }
 

@@ -14,8 +14,10 @@ import type {
   MetricSample,
   MetricSet,
   PacketDrop,
+  Place,
 } from "../../evidence/model.ts";
 import { newestTime, objectTime } from "../../evidence/newest.ts";
+import type { EvidenceSink } from "../../ports/evidence.ts";
 import { type BundleFile, eachFile } from "./files.ts";
 import { JsonItems } from "./json-items.ts";
 import { eachLine } from "./lines.ts";
@@ -39,6 +41,25 @@ export async function loadBundle(path: string, signal: AbortSignal): Promise<Evi
   return loader.evidence([...first, ...second]);
 }
 
+/**
+ * Takes evidence as it is collected, and gives it as `loadBundle` would from an archive of the same
+ * files.
+ */
+export function createLoader(): EvidenceSink & { evidence(): Evidence } {
+  const loader = new Loader();
+  let named = false;
+  return {
+    async put({ path, origin, holds, bytes }) {
+      const file = { path, origin, bytes };
+      if (holds !== "text") return loader.objects(file);
+      if (!named) loader.nameLogs();
+      named = true;
+      return loader.text(file);
+    },
+    evidence: () => loader.evidence([]),
+  };
+}
+
 const YAML_LIMIT = 16 * 1024 * 1024;
 const DROPS_MAX = 20_000;
 
@@ -55,6 +76,7 @@ class Loader {
   readonly #metrics: MetricSet[] = [];
   readonly #goroutines: GoroutineDump[] = [];
   readonly #drops: PacketDrop[] = [];
+  readonly #origins = new Map<string, string>();
   #dropsRecorded = false;
   #names = new PodNames([], []);
   #manifest: Manifest | undefined;
@@ -62,6 +84,7 @@ class Loader {
   #nearMs: number | undefined;
 
   async objects(file: BundleFile): Promise<void> {
+    this.#known(file);
     const { head, bytes } = await peek(file.bytes, HEAD_CHARACTERS);
     const kind = fileKind(file.path, head);
     if (kind === "objects-json") await this.#json(file.path, bytes);
@@ -88,6 +111,7 @@ class Loader {
   }
 
   async text(file: BundleFile): Promise<void> {
+    this.#known(file);
     const { head, bytes } = await peek(file.bytes, HEAD_CHARACTERS);
     const kind = fileKind(file.path, head);
     if (kind === "log") await this.#log(file.path, bytes);
@@ -117,6 +141,14 @@ class Loader {
             ? undefined
             : { atMs: newestMs, from: "newest-time" },
     };
+  }
+
+  #known({ path, origin }: BundleFile): void {
+    if (origin !== undefined) this.#origins.set(path, origin);
+  }
+
+  #place(path: string): Place {
+    return { origin: this.#origins.get(path) ?? path };
   }
 
   #takenMs(): number | undefined {
@@ -162,7 +194,7 @@ class Loader {
       this.#dropsRecorded ||= manifest.dropsRecorded;
       return;
     }
-    const found = objectsOf(document, hint, { origin: path });
+    const found = objectsOf(document, hint, this.#place(path));
     for (const object of found.objects) if (isTelling(object)) this.#objects.push(object);
     for (const each of found.kinds) this.#kinds.add(each);
   }
@@ -218,7 +250,7 @@ class Loader {
   }
 
   #digest(name: LogName, origin: string): LogDigest {
-    return new LogDigest({ ...name, origin, nearMs: this.#nearMs });
+    return new LogDigest({ ...name, ...this.#place(origin), nearMs: this.#nearMs });
   }
 
   #keep(log: LogStream): void {
@@ -232,7 +264,7 @@ class Loader {
       const sample = readSample(line);
       if (sample !== undefined) samples.push(sample);
     });
-    this.#metrics.push({ namespace, pod: name, samples, place: { origin: path } });
+    this.#metrics.push({ namespace, pod: name, samples, place: this.#place(path) });
   }
 
   async #goroutine(path: string, bytes: AsyncIterable<Buffer>): Promise<void> {
@@ -240,7 +272,7 @@ class Loader {
     const reader = new GoroutineReader();
     await eachLine(bytes, (line) => reader.add(line));
     const stacks = reader.finish();
-    this.#goroutines.push({ namespace, pod: name, stacks, place: { origin: path } });
+    this.#goroutines.push({ namespace, pod: name, stacks, place: this.#place(path) });
   }
 
   async #drop(path: string, bytes: AsyncIterable<Buffer>, kind: "drops" | "hubble"): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
-import { outputForm } from "../output-flag.ts";
-import type { DoctorFlags, DoctorParts } from "./doctor.ts";
+import { outputForm, outputGiven } from "../output-flag.ts";
+import { CliError, EXIT } from "../world.ts";
+import type { ClusterFlags, DoctorFlags, DoctorParts } from "./doctor.ts";
 
 /** Adds `doctor` and `explain` to the program. */
 export function addDoctor(
@@ -8,10 +9,10 @@ export function addDoctor(
   parts: DoctorParts,
   done: (code: number) => void,
 ): void {
-  program
-    .command("doctor")
+  ofCluster(program.command("doctor"))
     .description("say what is wrong, why, and what cures it at which price")
-    .option("--bundle <path>", "a saved dump: folder, tar, tar.gz")
+    .option("--bundle <path>", "not the cluster but a saved dump: folder, tar, tar.gz")
+    .option("--save <path>", "keep the cluster's evidence, as collect does")
     .option("--as-of <time>", "judge at this time (RFC 3339), not at the dump's own")
     .option("--all", "every citation", false)
     .option("-o, --output <form>", "text, json or markdown (default: text)")
@@ -19,6 +20,15 @@ export function addDoctor(
       const output = outputForm(command, ["text", "json", "markdown"], "text");
       const { doctor } = await import("./doctor.ts");
       done(await doctor(parts, { ...flags, output }));
+    });
+  ofCluster(program.command("collect"))
+    .description("save a cluster's evidence, redacted, to be judged later or elsewhere")
+    .option("-o, --output <path>", "archive (.tar.gz, .tgz, .tar), else a folder")
+    .action(async (flags: ClusterFlags, command: Command) => {
+      const path = outputGiven(command);
+      if (path === undefined) throw new CliError(EXIT.usage, "Say where to: -o dump.tar.gz");
+      const { collect } = await import("./doctor.ts");
+      done(await collect(parts, path, flags));
     });
   program
     .command("explain")
@@ -29,3 +39,9 @@ export function addDoctor(
       done(explain(parts.shell, id));
     });
 }
+
+/** Without these it is the cluster of the current context, or the one that this pod runs in. */
+const ofCluster = (command: Command) =>
+  command
+    .option("--kubeconfig <file>", "instead of KUBECONFIG or ~/.kube/config")
+    .option("--context <name>", "context of the kubeconfig");
