@@ -2,6 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { parseDuration } from "../api/duration.ts";
 import type { DoctorParts } from "./commands/doctor.ts";
 import { addDoctor } from "./commands/doctor-verbs.ts";
+import { addLesson } from "./commands/lesson-verbs.ts";
 import { addRunbook } from "./commands/runbook-verbs.ts";
 import type { WaitFlags } from "./commands/wait.ts";
 import { type CommonFlags, type Context, withWorld } from "./context.ts";
@@ -60,6 +61,7 @@ function build(parts: DoctorParts, done: Done): Command {
   }
   addDoctor(program, parts, done);
   addRunbook(program, shell, done);
+  addLesson(program, parts, done);
   for (const command of program.commands) inherit(command);
   return program;
 }

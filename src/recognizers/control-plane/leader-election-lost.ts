@@ -62,6 +62,7 @@ export const leaderElectionLost = defineRecognizer({
   },
   firstSeen: "2026-07-03",
   lastVerified: { on: "2026-11-30", against: "Kubernetes 1.36, controller-runtime 0.24" },
+  origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
 
 function findingOf(sign: ControlPlaneSign, ledAgainMs: number | undefined): Finding {

@@ -82,6 +82,7 @@ export const controlPlaneUnsteady = defineRecognizer({
   },
   firstSeen: "2026-07-03",
   lastVerified: { on: "2026-11-30", against: "Kubernetes 1.36, etcd 3.6" },
+  origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
 
 function findingOf(signs: readonly ControlPlaneSign[], nodes: number, asOfMs: number): Finding {

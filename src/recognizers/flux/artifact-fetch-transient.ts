@@ -87,6 +87,7 @@ export const artifactFetchTransient = defineRecognizer({
   },
   firstSeen: "2026-07-03",
   lastVerified: { on: "2026-11-30", against: "tofu-controller 0.16.5, source-controller 1.9.6" },
+  origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
 
 function findingOf(trouble: ArtifactTrouble, sign: ControlPlaneSign, asOfMs: number): Finding {

@@ -47,6 +47,7 @@ export const deniedDropCorrect = defineRecognizer({
   },
   firstSeen: "2026-07-03",
   lastVerified: { on: "2026-11-30", against: "policies of Kubernetes 1.36 and Cilium (text)" },
+  origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
 
 function findingOf(each: DeniedFlow): Finding {

@@ -73,6 +73,7 @@ export const nodeRebooted = defineRecognizer({
   },
   firstSeen: "2026-07-03",
   lastVerified: { on: "2026-11-30", against: "Kubernetes 1.36, containerd 1.6" },
+  origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
 
 function findingOf(reboot: RebootView): Finding {

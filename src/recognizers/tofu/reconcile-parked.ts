@@ -143,6 +143,7 @@ export const reconcileParked = defineRecognizer({
   },
   firstSeen: "2026-07-03",
   lastVerified: { on: "2026-11-30", against: "tofu-controller 0.16.4 and 0.16.5, Kubernetes 1.36" },
+  origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
 
 /** Live applies and destroys: the restart would cut them, however young they are. */

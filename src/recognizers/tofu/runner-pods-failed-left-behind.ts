@@ -82,6 +82,7 @@ export const runnerPodsFailedLeftBehind = defineRecognizer({
   },
   firstSeen: "2026-07-03",
   lastVerified: { on: "2026-11-30", against: "tofu-controller 0.16.4, Kubernetes 1.36" },
+  origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
 
 const ownerKey = (pod: PodView) =>

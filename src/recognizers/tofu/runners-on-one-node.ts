@@ -70,4 +70,5 @@ export const runnersOnOneNode = defineRecognizer({
   },
   firstSeen: "2026-07-03",
   lastVerified: { on: "2026-11-30", against: "Kubernetes 1.36" },
+  origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
