@@ -204,6 +204,7 @@ const runFact = fc.record({
   stage: fc.constantFrom(...stages),
   workersStage: maybe(fc.constantFrom(...stages)),
   stageSince: time,
+  stageMs: maybe(fc.constantFrom(0, 700_000, 7_000_000)),
   startedAt: maybe(time),
   inFlight: fc.subarray(["a.b"]),
   outcome: maybe(outcome),

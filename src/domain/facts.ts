@@ -171,6 +171,11 @@ export interface RunFact {
   readonly workersStage?: Stage | undefined;
   /** RFC 3339. */
   readonly stageSince: string;
+  /**
+   * Milliseconds in this stage as far as the engine has watched it, on a clock that neither jumps
+   * nor runs while the machine sleeps: what a time limit is judged by.
+   */
+  readonly stageMs?: number | undefined;
   /** The runner has acknowledged the start. */
   readonly startedAt: string | undefined;
   /** Resources whose action has begun and not ended, for an apply. */

@@ -272,15 +272,22 @@ describe("time limits of steps", () => {
   test("an init that overruns is ended, and counts as a failure, not as a loss", () => {
     const object = inPhase("reads");
     expect(object.status.run?.stageDeadline).toBe("2026-01-01T00:10:00.000Z");
-    object.after(630_000);
+    object.run({ stageMs: 630_000 });
     expect(object.asked).toEqual([]);
-    object.after(1);
+    object.run({ stageMs: 630_001 });
     expect(object.asked).toContain("terminate-run");
     object.settle();
     expect(object.ready).toBe("False TFExecInitFailed: Init did not end within 10m and was ended");
     expect(object.status).toMatchObject({ reconciliationFailures: 1 });
     expect(object.status.lostRuns).toBeUndefined();
     expect(object.decisions.at(-1)?.requeueAfterMs).toBe(15_000);
+  });
+
+  test("a clock that jumps, or a machine that slept, makes no overrun", () => {
+    const object = inPhase("reads");
+    object.run({ stageMs: 1_000 });
+    object.after(8 * 3_600_000);
+    expect(object.asked).toEqual([]);
   });
 
   test("an apply has none, and says so with its last sign", () => {
@@ -325,6 +332,15 @@ describe("no runner comes about", () => {
     expect(object.asked.filter((each) => each === "launch-run")).toHaveLength(4);
     object.run({ launchError: undefined });
     expect(object.ready).toBe("Unknown Progressing: Initializing");
+  });
+
+  test("for hours, and there is still nothing to end", () => {
+    const object = new OneObject();
+    object.settle();
+    const never = { runner: "unknown", workersAlive: 0, launchError: "no memory" } as const;
+    object.run({ ...never, stageMs: 7_200_000 });
+    expect(object.asked).not.toContain("terminate-run");
+    expect(object.ready).toMatch(/no memory; it is tried again by itself$/);
   });
 
   test("an intent that went stale before it began is no failure, and is decided anew", () => {

@@ -76,6 +76,7 @@ export class Supervisor {
   #outcome: RunOutcome | undefined;
   #heard = false;
   #lastSignMs: number;
+  #stageBeganMs: number;
   #told = "";
   #failures = 0;
   /** Ends the pause or the talk that goes on, so that the run is looked at again at once. */
@@ -91,6 +92,7 @@ export class Supervisor {
     this.#view = viewOf(run, 0);
     this.#startedAt = run.startedAt;
     this.#lastSignMs = ports.clock.monotonic();
+    this.#stageBeganMs = this.#lastSignMs;
     this.#platform = {
       runner: "unknown",
       proof: undefined,
@@ -140,6 +142,7 @@ export class Supervisor {
       silentMs: this.#silentMs(),
       stage: view.stage,
       stageSince: view.stageSince,
+      stageMs: this.#ports.clock.monotonic() - this.#stageBeganMs,
       startedAt: this.#startedAt,
       inFlight: this.run.operation === "apply" ? inFlightOf(view) : [],
       outcome: this.#outcome,
@@ -171,7 +174,8 @@ export class Supervisor {
 
   /** Asks for a pass if something changed; called every second too, for silence has no event. */
   tell(): void {
-    const { silentMs: _silent, stageSince: _since, inFlight: _flying, ...matters } = this.fact();
+    const { silentMs: _silent, stageMs: _spent, ...lasting } = this.fact();
+    const { stageSince: _since, inFlight: _flying, ...matters } = lasting;
     const text = JSON.stringify(matters);
     if (text === this.#told) return;
     this.#told = text;
@@ -300,13 +304,14 @@ export class Supervisor {
   }
 
   #hear(event: RunEvent): void {
-    const { logOffset } = this.#view;
+    const { logOffset, stage: before } = this.#view;
     if (event.type === "log" && event.offset > logOffset) {
       const at = timeText(this.#ports.clock.now());
       const { stage } = this.#view;
       this.#sink.add({ at, runId: this.run.id, stage, text: event.line });
     }
     this.#view = heard(this.#view, event);
+    if (this.#view.stage !== before) this.#stageBeganMs = this.#ports.clock.monotonic();
     if (event.type === "stage") this.tell();
   }
 

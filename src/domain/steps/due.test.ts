@@ -103,6 +103,38 @@ describe("the gate, for objects of before", () => {
   });
 });
 
+describe("a clock that is set back", () => {
+  const back = 5 * 3_600_000;
+
+  test("does not put off the interval", () => {
+    const object = new OneObject({ approvePlan: "auto" });
+    object.settle();
+    object.planned(0);
+    object.nowMs -= back;
+    object.settle();
+    expect(object.status.run).toMatchObject({ reason: "IntervalElapsed" });
+  });
+
+  test("nor the next attempt after a loss", () => {
+    const object = new OneObject({ approvePlan: "auto" });
+    object.settle();
+    object.run({ runner: "gone", workersAlive: 0, verdict: "dead" });
+    object.nowMs -= back;
+    object.settle();
+    expect(object.status.run).toMatchObject({ attempt: 2 });
+  });
+
+  test("nor the retry of an approved plan", () => {
+    const object = new OneObject({ approvePlan: "auto" });
+    object.settle();
+    object.planned(1);
+    object.fails({ stage: "init" });
+    object.nowMs -= back;
+    object.settle();
+    expect(object.status.run).toMatchObject({ operation: "apply" });
+  });
+});
+
 describe("requests", () => {
   const REQUESTED = "reconcile.fluxcd.io/requestedAt";
 

@@ -1,6 +1,7 @@
 import { REASON } from "../../api/names.ts";
 import { intervalMs, retryIntervalMs } from "../backoff.ts";
 import type { Ground } from "../ground.ts";
+import { lostRunPauseMaxMs } from "../limits.ts";
 import { outputsMissing } from "../outputs.ts";
 import { change, type Outcome, type Pass } from "../pass.ts";
 import type { RunReason } from "../run-notes.ts";
@@ -70,7 +71,7 @@ function wasBlocked(pass: Pass): boolean {
 function dueAt(pass: Pass): number {
   const { fields, ready, terraform } = pass;
   const stored = timeOf(fields.nextDueAt);
-  if (stored !== undefined) return stored;
+  if (stored !== undefined) return believable(stored, pass.nowMs, longestPauseMs(pass));
   if ((fields.reconciliationFailures ?? 0) > 0 && ready?.status !== "True") {
     const planned = timeOf(fields.lastPlanAt);
     return planned === undefined ? pass.nowMs : planned + retryIntervalMs(terraform.spec);
@@ -78,6 +79,16 @@ function dueAt(pass: Pass): number {
   const succeeded = timeOf(fields.lastSuccessfulReconcileAt);
   const interval = intervalMs(terraform.spec) ?? 0;
   return succeeded === undefined ? pass.nowMs : succeeded + interval;
+}
+
+/** A time that lies further off than any pause is left over from a clock that was set back. */
+function believable(dueMs: number, nowMs: number, longestMs: number): number {
+  return dueMs - nowMs > longestMs ? nowMs : dueMs;
+}
+
+function longestPauseMs({ terraform }: Pass): number {
+  const interval = intervalMs(terraform.spec) ?? 0;
+  return Math.max(interval, retryIntervalMs(terraform.spec), lostRunPauseMaxMs());
 }
 
 function timeReason(pass: Pass): RunReason {
@@ -105,9 +116,8 @@ function notDue(pass: Pass, dueMs: number): Outcome {
 /** After a lost run the pause holds for everything: whatever is due is due after it. */
 function lossPause(pass: Pass): Outcome | undefined {
   const dueMs = timeOf(pass.fields.nextDueAt);
-  if ((pass.fields.lostRuns ?? 0) === 0 || dueMs === undefined || dueMs <= pass.nowMs) {
-    return undefined;
-  }
+  if ((pass.fields.lostRuns ?? 0) === 0 || dueMs === undefined) return undefined;
+  if (believable(dueMs, pass.nowMs, lostRunPauseMaxMs()) <= pass.nowMs) return undefined;
   const message = pass.ready?.message ?? "A new attempt starts";
   return {
     why: "due: pause after a lost run",
@@ -127,6 +137,7 @@ export function holdOff(pass: Pass): Outcome | undefined {
   const dueMs = timeOf(fields.nextDueAt);
   const failing = (fields.reconciliationFailures ?? 0) > 0;
   const fresh = fields.attempted?.generation !== pass.generation || pass.requested !== undefined;
-  if (!failing || fresh || dueMs === undefined || dueMs <= pass.nowMs) return undefined;
+  if (!failing || fresh || dueMs === undefined) return undefined;
+  if (believable(dueMs, pass.nowMs, longestPauseMs(pass)) <= pass.nowMs) return undefined;
   return { ...notDue(pass, dueMs), why: "pending: retry interval has not elapsed" };
 }

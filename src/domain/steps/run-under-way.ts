@@ -2,7 +2,7 @@ import { formatDuration } from "../../api/duration.ts";
 import { END_RUN, REASON } from "../../api/names.ts";
 import type { Ending, RunStatus } from "../../api/terraform.ts";
 import type { RunFact } from "../facts.ts";
-import { interruptGraceMs, overrunGraceMs, signRefreshMs } from "../limits.ts";
+import { interruptGraceMs, overrunGraceMs, signRefreshMs, stageLimitMs } from "../limits.ts";
 import {
   lostRunTable,
   type Measure,
@@ -93,7 +93,7 @@ function measure(pass: Pass, run: RunStatus, fact: RunFact): Measured {
     return orderedEnd(pass, run, phase, situation);
   }
   if (phase === "reads" || phase === "ends") {
-    if (overdue(pass, run, fact)) {
+    if (overdue(run, fact)) {
       return { measure: "end", next: "its processes are ended", ending: "overrun" };
     }
     if (pass.deleting && phase === "reads" && !(run.destroy === true && wantsDestroy(pass))) {
@@ -116,10 +116,12 @@ function orderedEnd(pass: Pass, run: RunStatus, phase: Phase, situation: Situati
 }
 
 /** The runner ends an overrun by itself; this is for one that does not. */
-function overdue(pass: Pass, run: RunStatus, fact: RunFact): boolean {
+function overdue(run: RunStatus, fact: RunFact): boolean {
   if (run.ending === "overrun") return true;
-  const deadline = timeOf(followRun(pass, run, fact).stageDeadline);
-  return deadline !== undefined && pass.nowMs > deadline + overrunGraceMs();
+  // A launch that fails has its own pauses, and nothing that could be ended.
+  if (fact.launchError !== undefined) return false;
+  const limit = stageLimitMs(fact.stage);
+  return limit !== undefined && (fact.stageMs ?? 0) > limit + overrunGraceMs();
 }
 
 /** The engine has no fact of this run in this pass: it will, and nothing is guessed meanwhile. */
