@@ -1,5 +1,6 @@
 import { keyOf, keyText } from "../../api/kinds.ts";
 import { REASON } from "../../api/names.ts";
+import type { Terraform } from "../../api/terraform.ts";
 import { retryIntervalMs } from "../backoff.ts";
 import { change, type Outcome, type Pass, warning } from "../pass.ts";
 
@@ -15,12 +16,12 @@ export function rescued(pass: Pass): Outcome | undefined {
   if (first === undefined) return undefined;
   const { workspace = "" } = pass.terraform.spec;
   const which = workspace === "" || workspace === "default" ? "" : ` --workspace ${workspace}`;
-  const command = `nigari state push ${keyText(keyOf(pass.terraform))}${which}`;
+  const state = `${keyText(keyOf(pass.terraform))}${which}`;
   const named = kept.map((each) => `${each.id} (serial ${each.serial}, run ${each.runId})`);
   const message =
-    `State that a run could not write is kept aside: ${named.join(", ")}. Accept it with ` +
-    `"${command} --accept ${first.id}", or drop it with ` +
-    `"${command} --drop ${first.id}"; nothing is planned or applied before`;
+    `State that a run could not write is kept aside: ${named.join(", ")}. ` +
+    `${isElsewhere(pass.terraform) ? takeOut(state, first.id) : accept(state, first.id)}, or drop ` +
+    `it with "nigari state push ${state} --drop ${first.id}"; nothing is planned or applied before`;
   return {
     why: "rescued: state is kept aside",
     fields: change(pass.fields, { nextDueAt: undefined }),
@@ -28,4 +29,20 @@ export function rescued(pass: Pass): Outcome | undefined {
     after: pass.ready?.message === message ? [] : [warning(REASON.stateRescued, message)],
     recheckMs: retryIntervalMs(pass.terraform.spec),
   };
+}
+
+/** The state itself lies in a backend of the user's; what was rescued lies here all the same. */
+function isElsewhere({ spec }: Terraform): boolean {
+  return (spec.backendConfig?.customConfiguration ?? "") !== "";
+}
+
+function accept(name: string, id: string): string {
+  return `Accept it with "nigari state push ${name} --accept ${id}"`;
+}
+
+function takeOut(name: string, id: string): string {
+  return (
+    `Take it out with "nigari state show ${name} --version ${id}" and push it to your backend ` +
+    'with "tofu state push"'
+  );
 }
