@@ -81,7 +81,9 @@ function classifyOther(kind: string, apiVersion: string): Class {
 const OTHERS = "Nigari keeps no objects of this kind";
 
 function foreign(kind: string, apiVersion: string, why: string): Class {
-  return { is: "foreign", what: `${kind} (${apiVersion})`, why };
+  // Rubbish is shown as what it is; a name is shown as a name.
+  const shown = (text: string) => (/^\w[\w./-]*$/.test(text) ? text : quote(text));
+  return { is: "foreign", what: `${shown(kind)} (${shown(apiVersion)})`, why };
 }
 
 /** Kubernetes has many kinds, and some look alike: only what can hardly be another one. */

@@ -18,10 +18,11 @@ export function rescued(pass: Pass): Outcome | undefined {
   const which = workspace === "" || workspace === "default" ? "" : ` --workspace ${workspace}`;
   const state = `${keyText(keyOf(pass.terraform))}${which}`;
   const named = kept.map((each) => `${each.id} (serial ${each.serial}, run ${each.runId})`);
+  const way = isElsewhere(pass.terraform) ? takeOut : accept;
   const message =
     `State that a run could not write is kept aside: ${named.join(", ")}. ` +
-    `${isElsewhere(pass.terraform) ? takeOut(state, first.id) : accept(state, first.id)}, or drop ` +
-    `it with "nigari state push ${state} --drop ${first.id}"; nothing is planned or applied before`;
+    `${way(state, first.id)}, or drop it with "nigari state push ${state} --drop ${first.id}"; ` +
+    "nothing is planned or applied before";
   return {
     why: "rescued: state is kept aside",
     fields: change(pass.fields, { nextDueAt: undefined }),
