@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { readAddress } from "../adapters/git/address.ts";
 import { manifestFolder } from "../adapters/manifests/files.ts";
+import { inWordsOfTheCommandLine } from "../adapters/manifests/git.ts";
 import { findOpenTofu } from "../adapters/opentofu/find.ts";
 import { toolsFolder } from "../adapters/opentofu/programs.ts";
 import { describeProgress } from "../adapters/opentofu/progress.ts";
@@ -9,13 +11,15 @@ import { createLog } from "../adapters/system/log.ts";
 import { diagnosticText } from "../api/diagnostic.ts";
 import { CliError, EXIT, type Output, type UpOptions } from "../cli/world.ts";
 import { ManifestSync, type SyncReport } from "../engine/manifests.ts";
+import { ArtifactError } from "../ports/artifacts.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
 import type { ManifestSource } from "../ports/manifests.ts";
 import { describeRef } from "../ports/object-store.ts";
 import { dataDirOf, makePrivate } from "./data-dir.ts";
 import { type Standalone, startStandalone } from "./engine.ts";
 import { childEnvironment } from "./environment.ts";
-import { gitManifests } from "./git-manifests.ts";
+import { gitCredentials, gitManifests } from "./git-manifests.ts";
 import { packageRoot } from "./package.ts";
 
 /** What `up` needs of the process it runs in. */
@@ -35,16 +39,17 @@ const TOFU_MS = 3_600_000;
 /** nigari up: an engine in the foreground that keeps manifests applied. Answers an exit code. */
 export async function up(options: UpOptions, world: UpWorld): Promise<number> {
   const { clock, out, interrupted } = world;
+  const place = placeOf(options.from);
+  const credentials = gitCredentials(options, world.env);
   const dataDir = dataDirOf(options.dataDir, world.env);
   makePrivate(dataDir);
   const log = createLog({
-    format: out.isTerminal || world.env.NIGARI_LOG_FORMAT !== "json" ? "human" : "json",
+    format: world.env.NIGARI_LOG_FORMAT === "json" ? "json" : "human",
     level: world.env.NIGARI_LOG_LEVEL === "debug" ? "debug" : "info",
   });
   const child = childEnvironment(world.env, options.passEnv);
   const gitEnv = gitEnvironment(child.env, world.env);
   const tofu = await tofuFor(dataDir, world, child.env);
-  const place = placeOf(options.from);
   const standalone = await startStandalone(
     {
       dataDir,
@@ -53,43 +58,73 @@ export async function up(options: UpOptions, world: UpWorld): Promise<number> {
       runtimeFolder: world.env.XDG_RUNTIME_DIR,
       maxRuns: options.concurrent,
       lostApply: options.lostApply,
-      command: `nigari up ${options.from}`,
+      command: `nigari up ${place.shown}`,
       clock,
       log,
     },
     interrupted,
   );
-  const source: ManifestSource =
-    place.is === "folder"
-      ? manifestFolder(place.path)
-      : gitManifests(options, { url: place.url, dataDir, gitEnv, env: world.env, clock });
-  log.info("Ready", { dataDir, tofu: `${tofu.product} ${tofu.version} (${tofu.how})` });
-  log.info(
-    child.passed.length === 0
-      ? "OpenTofu sees no variables of yours; --pass-env 'AWS_*,KUBECONFIG' hands some on"
-      : `OpenTofu sees, besides PATH, HOME and proxies: ${child.passed.join(", ")}`,
-  );
-  const sync = new ManifestSync({
-    source,
-    store: standalone.kept.store,
-    clock,
-    log,
-    owner: ownerOf(place.is === "folder" ? place.path : place.url),
-    prune: options.prune,
-    pollMs: place.is === "folder" ? FOLDER_POLL_MS : options.pollMs,
-    onReport: (report) => tell(report, out, options.prune),
-  });
-  const syncing = sync.run(interrupted);
-  await Promise.race([fired(interrupted), standalone.engine.ended]);
-  await syncing;
-  return goDown(standalone, options, world);
+  try {
+    const source: ManifestSource =
+      place.is === "folder"
+        ? manifestFolder(place.path)
+        : gitManifests(options, { url: place.url, dataDir, gitEnv, credentials, clock });
+    log.info("Ready", { dataDir, tofu: `${tofu.product} ${tofu.version} (${tofu.how})` });
+    log.info(wordsOnEnvironment(child.passed));
+    const owner = ownerOf(place.is === "folder" ? place.path : place.url);
+    const pollMs = place.is === "folder" ? FOLDER_POLL_MS : options.pollMs;
+    await keepApplied(standalone, { source, owner, pollMs, options, log, world });
+  } catch (error) {
+    // Whatever went wrong: no half of an engine stays behind and holds the directory.
+    await standalone.close();
+    throw error;
+  }
+  return goDown(standalone, { options, place, out });
 }
 
-type Place = { readonly is: "folder"; readonly path: string } | { is: "git"; readonly url: string };
+function wordsOnEnvironment(passed: readonly string[]): string {
+  return passed.length === 0
+    ? "OpenTofu sees no variables of yours; --pass-env 'AWS_*,KUBECONFIG' hands some on"
+    : `OpenTofu sees, besides PATH, HOME and proxies: ${passed.join(", ")}`;
+}
 
+interface Keeping {
+  readonly source: ManifestSource;
+  readonly owner: string;
+  readonly pollMs: number;
+  readonly options: UpOptions;
+  readonly log: Log;
+  readonly world: UpWorld;
+}
+
+/** Until Ctrl-C, or until the engine is no longer the one that leads. */
+async function keepApplied(standalone: Standalone, keeping: Keeping): Promise<void> {
+  const { source, owner, options, log, world, pollMs } = keeping;
+  const { engine, kept } = standalone;
+  const ended = new AbortController();
+  void engine.ended.finally(() => ended.abort());
+  const sync = new ManifestSync({
+    source,
+    store: kept.store,
+    clock: world.clock,
+    log,
+    owner,
+    prune: options.prune,
+    pollMs,
+    onReport: (report) => tell(report, world.out, options.prune),
+  });
+  await sync.run(AbortSignal.any([world.interrupted, ended.signal]));
+}
+
+type Place = { readonly shown: string } & (
+  | { readonly is: "folder"; readonly path: string }
+  | { readonly is: "git"; readonly url: string }
+);
+
+/** What cannot become right by waiting is refused before anything is started. */
 function placeOf(from: string): Place {
-  if (/^(https?|ssh|git|file):\/\//.test(from) || /^[\w.-]+@[\w.-]+:/.test(from)) {
-    return { is: "git", url: from };
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(from) || /^[\w.-]+@[\w.-]+:/.test(from)) {
+    return { is: "git", url: from, shown: shownUrl(from) };
   }
   const path = resolve(from);
   if (!existsSync(path)) {
@@ -98,7 +133,19 @@ function placeOf(from: string): Place {
   if (!statSync(path).isDirectory()) {
     throw new CliError(EXIT.usage, `${path} is a file; name the folder that holds the manifests`);
   }
-  return { is: "folder", path };
+  return { is: "folder", path, shown: from };
+}
+
+/** A URL without a token that may stand in it. */
+function shownUrl(url: string): string {
+  try {
+    return readAddress(url, process.cwd()).shown;
+  } catch (error) {
+    if (!(error instanceof ArtifactError)) throw error;
+    // A folder that is not there may yet come; the wrong word in a URL stays wrong.
+    if (error.transient) return url;
+    throw new CliError(EXIT.usage, inWordsOfTheCommandLine(error.message), { cause: error });
+  }
 }
 
 /** A label's value: which source an object's manifest came from. */
@@ -143,18 +190,10 @@ function tell(report: SyncReport, out: Output, prune: boolean): void {
   out.error(`warning: manifests have vanished, nothing is deleted without --prune: ${names}\n`);
 }
 
-function fired(signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) done();
-    else signal.addEventListener("abort", () => done(), { once: true });
-  });
-}
-
 /** First Ctrl-C: nothing new is started; what runs goes on, and people are told how to return. */
 async function goDown(
   standalone: Standalone,
-  options: UpOptions,
-  { out }: UpWorld,
+  { options, place, out }: { options: UpOptions; place: Place; out: Output },
 ): Promise<number> {
   const { engine, kept } = standalone;
   const forever = new AbortController().signal;
@@ -173,7 +212,7 @@ async function goDown(
       out.error(`  ${metadata.namespace}/${metadata.name}: ${run?.operation}, run ${run?.id}\n`);
     }
     const at = options.dataDir === undefined ? "" : ` --data-dir ${options.dataDir}`;
-    out.error(`Come back with: nigari up ${options.from}${at}\n`);
+    out.error(`Come back with: nigari up ${place.shown}${at}\n`);
   }
   if (early === "leadership lost") {
     out.error("nigari: the data directory was taken away from this engine; it has stopped\n");

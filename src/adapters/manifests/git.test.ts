@@ -8,7 +8,7 @@ import {
   type GitRequest,
   type GitSource,
 } from "../../ports/artifacts.ts";
-import { type ManifestRepository, manifestRepository } from "./git.ts";
+import { inWordsOfTheCommandLine, type ManifestRepository, manifestRepository } from "./git.ts";
 
 const call = { signal: new AbortController().signal };
 const map = (name: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\n`;
@@ -180,4 +180,34 @@ describe("hostile archives", () => {
     archive = Buffer.from("<html>");
     await expect(source().read(call)).rejects.toThrow();
   });
+});
+
+test("whoever wrote flags and a URL is told of them, not of fields and Secrets", () => {
+  const said = [
+    'GitRepository nigari-up/manifests: Repository x has no tag "v1"; mend spec.ref, or push it',
+    "URL in spec.url holds a password; put username and password into a Secret and name it in " +
+      "spec.secretRef",
+    "Repository x does not exist or wants credentials; check spec.url and name a Secret with " +
+      "username and password in spec.secretRef",
+    "Authentication at x failed; name a Secret with username and password, or bearerToken, in " +
+      "spec.secretRef",
+    "Key was refused by x; name a Secret with identity in spec.secretRef",
+    'Host key of x has changed; put the line of "ssh-keyscan x" into known_hosts of the Secret ' +
+      "of spec.secretRef (or into your own known_hosts)",
+    "Secret of spec.secretRef has no identity; ssh needs the private key there",
+    "Certificate of x is not trusted; name a Secret with ca.crt in spec.secretRef if an " +
+      "authority of your own signed it",
+  ];
+  expect(said.map(inWordsOfTheCommandLine)).toEqual([
+    'Repository x has no tag "v1"; mend --ref, or push it',
+    "Git URL holds a password; give it by --token-file or NIGARI_GIT_TOKEN",
+    "Repository x does not exist or wants credentials; check the Git URL and give --token-file",
+    "Authentication at x failed; give --token-file",
+    "Key was refused by x; give identity by --identity-file",
+    'Host key of x has changed; put the line of "ssh-keyscan x" into a --known-hosts-file, or ' +
+      "into your own known_hosts",
+    "An ssh URL needs --identity-file beside it",
+    "Certificate of x is not trusted; name its file in SSL_CERT_FILE if an authority of your " +
+      "own signed it",
+  ]);
 });

@@ -64,9 +64,11 @@ async function fetchAny(options: ManifestRepository, call: Call): Promise<GitRes
     try {
       return await options.git.fetch(requestFor(options, ref), call);
     } catch (error) {
+      if (!(error instanceof ArtifactError)) throw error;
       const other = index + 1 < refs.length;
-      const absent = error instanceof ArtifactError && / has no branch /.test(error.message);
-      if (!other || !absent) throw error;
+      if (other && / has no branch /.test(error.message)) continue;
+      const message = inWordsOfTheCommandLine(error.message);
+      throw new ArtifactError(message, error.transient, { cause: error });
     }
   }
   throw new ArtifactError(`Ref "${options.ref}" means nothing; name a branch or a tag`, false);
@@ -93,6 +95,25 @@ function requestFor({ url, credentials }: ManifestRepository, ref: Ref) {
   };
   return { repository, credentials };
 }
+
+/** What is said of fields of a GitRepository, for somebody who wrote flags and a URL instead. */
+export function inWordsOfTheCommandLine(message: string): string {
+  return WORDS.reduce((text, [field, flag]) => text.replace(field, flag), message);
+}
+
+const WORDS: readonly (readonly [RegExp, string])[] = [
+  [/^GitRepository nigari-up\/manifests: /, ""],
+  [/URL in spec\.url/, "Git URL"],
+  [/put username and password into a Secret .*/, "give it by --token-file or NIGARI_GIT_TOKEN"],
+  [/name a Secret with username and password,?.* in spec\.secretRef/, "give --token-file"],
+  [/name a Secret with (identity.*) in spec\.secretRef/, "give $1 by --identity-file"],
+  [/name a Secret with ca\.crt in spec\.secretRef/, "name its file in SSL_CERT_FILE"],
+  [/known_hosts of the Secret of spec\.secretRef \(or (into .*)\)/, "a --known-hosts-file, or $1"],
+  [/^Secret of spec\.secretRef has no identity;.*/, "An ssh URL needs --identity-file beside it"],
+  [/spec\.ref(\.\w+)?/g, "--ref"],
+  [/spec\.interval/g, "--poll"],
+  [/spec\.url/g, "the Git URL"],
+];
 
 interface Found {
   readonly texts: ManifestText[];
