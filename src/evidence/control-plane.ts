@@ -1,3 +1,4 @@
+import { controllersOf, sourceControllersOf } from "./controllers.ts";
 import type { LogLine, LogMark, LogStream, Place } from "./model.ts";
 import type { EventView, PodView } from "./pods.ts";
 
@@ -47,7 +48,10 @@ export function controlPlaneOf(
   events: readonly EventView[],
   pods: readonly PodView[],
 ): ControlPlaneView | undefined {
-  const witnesses = logs.filter(isWitness);
+  const controllers = new Set(
+    [...controllersOf(pods).map(({ pod }) => pod), ...sourceControllersOf(pods)].map(logKey),
+  );
+  const witnesses = logs.filter((log) => isWitness(log, controllers));
   if (witnesses.length === 0) return undefined;
   const signs = witnesses.flatMap((log) =>
     log.lines.flatMap((line) => {
@@ -82,9 +86,13 @@ const START_MS = 30_000;
 
 const by = ({ name, namespace }: LogStream) => ({ by: name, namespace });
 
-/** By what it writes, or by its name: a controller may be called anything. */
-function isWitness(log: LogStream): boolean {
+const logKey = ({ namespace, name }: { namespace: string | undefined; name: string }) =>
+  `${namespace ?? ""}/${name}`;
+
+/** By its pod, by what it writes, or by its name: a controller may be called anything. */
+function isWitness(log: LogStream, controllers: ReadonlySet<string>): boolean {
   if (log.span === undefined || log.name.endsWith("-tf-runner")) return false;
+  if (controllers.has(logKey(log))) return true;
   if (WITNESS.test(log.name) || SIGNS.some((mark) => log.marks[mark] !== undefined)) return true;
   return log.lines.some((line) => line.fields?.controller !== undefined);
 }

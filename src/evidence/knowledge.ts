@@ -232,7 +232,7 @@ type Objects = ReturnType<typeof of>;
 function newer(one: EvidenceObject, two: EvidenceObject): boolean {
   const version = (object: EvidenceObject) => Number(fields(object.metadata).resourceVersion) || 0;
   if (version(one) !== version(two)) return version(one) > version(two);
-  return one.place.origin > two.place.origin;
+  return JSON.stringify(one) > JSON.stringify(two);
 }
 
 function sourcesIn(objects: Objects): SourceView[] | undefined {

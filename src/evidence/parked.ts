@@ -235,8 +235,16 @@ function metricsSay(draft: Draft, drafts: readonly Draft[], asOfMs: number): Met
     const waits = candidates.reduce((sum, each) => sum + age(each) - APART_MS, 0);
     if (workers.unfinishedMs < waits) return "unknown";
   }
+  // Where these are all that run, the longest is one of them, and no older than its pass can be.
+  const all = [...candidates, ...running];
+  const oldest = Math.max(...all.map((each) => age(each) + beforeCallMs(each)));
+  if (workers.active === all.length && (workers.longestMs ?? 0) > oldest) return "unknown";
   return "waits";
 }
+
+/** How long a pass may have run before its status says that it is in this call. */
+const beforeCallMs = ({ object }: Draft) =>
+  object.inCall?.stage === "unknown" ? 6 * 60_000 : 60 * 60_000;
 
 /** The log knows best, then the status, then what the object's revisions leave as possible. */
 function stageOf(object: TerraformView, pass: PassView | undefined, facts: ParkedFacts): Stage {

@@ -47,6 +47,12 @@ export class Scene {
     const namespace = slash < 0 ? undefined : key.slice(0, slash);
     const { metadata, ...body } = rest;
     this.#kinds.add(kind);
+    // The same object told again replaces what was told before.
+    const before = this.#objects.findIndex(
+      ({ kind: own, metadata: named }) =>
+        own === kind && named.namespace === namespace && named.name === key.slice(slash + 1),
+    );
+    if (before >= 0) this.#objects.splice(before, 1);
     this.#objects.push({
       apiVersion: apiVersions[kind] ?? "v1",
       kind,

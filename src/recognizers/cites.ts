@@ -1,6 +1,7 @@
 import type { LogLine } from "../evidence/model.ts";
 import type { CallView } from "../evidence/parked.ts";
 import type { NodeView, PodView } from "../evidence/pods.ts";
+import { redacted } from "../evidence/redact.ts";
 import type { TerraformView } from "../evidence/terraforms.ts";
 import type { WorkersView } from "../evidence/workers.ts";
 import type { Cite } from "./define.ts";
@@ -47,9 +48,18 @@ export function citeLeader({ leader }: CallView): Cite[] {
   return [{ says: `${pod.key} ${how}${since}`, place }];
 }
 
-/** Text of evidence on one line, cut, without what a terminal could take for a command. */
+/**
+ * Text of evidence on one line: cut, without what a terminal could take for a command, and without
+ * what may be a secret.
+ */
 export function oneLine(text: string, limit: number): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be passed on
-  const plain = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  const plain = redacted(
+    text
+      .slice(0, LOOK_CHARACTERS)
+      .replace(/\p{Cc}+/gu, " ")
+      .trim(),
+  );
   return plain.length > limit ? `${plain.slice(0, limit - 1)}…` : plain;
 }
+
+const LOOK_CHARACTERS = 4_000;

@@ -132,9 +132,10 @@ function findingOf(trouble: ArtifactTrouble, cause: Cause, down: Down): Finding 
   const { kind = "Source", key = "" } = object.source ?? {};
   return {
     objects: [object.ref],
-    says: `${object.key} cannot have its artifact (${cause}): ${oneLine(says, 120)}`,
+    says: `${object.key} cannot have its artifact (${cause}).`,
     facts: {
       cause,
+      message: oneLine(says, 200),
       source: `${kind}/${key}`,
       sourceKind: kind.toLowerCase(),
       sourceName: key.split("/")[1] ?? "",

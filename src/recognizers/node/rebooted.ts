@@ -23,6 +23,10 @@ export const nodeRebooted = defineRecognizer({
       id: "control-plane/unsteady",
       tellApart: "Nodes turned NotReady together while their containers ran on.",
     },
+    {
+      id: "tofu/runners-on-one-node",
+      tellApart: "The node is well; it would only strike all runners if it went down.",
+    },
   ],
   accompanies: ["tofu/reconcile-parked", "tofu/runner-pods-failed-left-behind"],
 

@@ -1,9 +1,13 @@
-import { callsInProgress } from "../../evidence/parked.ts";
+import type { PassesView } from "../../evidence/passes.ts";
 import type { TerraformView } from "../../evidence/terraforms.ts";
+import type { WorkersView } from "../../evidence/workers.ts";
 import { citeLine, citeReady, citeWorkers } from "../cites.ts";
-import { defineRecognizer, type Finding, type Undecided, verdictOf } from "../define.ts";
+import { type Cite, defineRecognizer, type Finding, type Undecided, verdictOf } from "../define.ts";
 import { missing } from "../judge.ts";
 import { HARMLESS, MINUTE_MS, span, stampOf } from "../words.ts";
+
+/** The queue's longest backoff after an error is 1000 s: before that it may yet come back. */
+const BACKOFF_MS = 17 * MINUTE_MS;
 
 /** An object that is in progress by its status and on nobody's list. */
 export const requeueLost = defineRecognizer({
@@ -13,8 +17,8 @@ export const requeueLost = defineRecognizer({
   severity: "failure",
   summary: "Checks for objects in progress that nobody works on and nobody comes back to.",
   plural: "objects are in progress and on nobody's list",
-  needs: ["terraforms", "activity", "leadership"],
-  wants: ["pods", "nodes", "sources", "calls", "controlPlane", "unread"],
+  needs: ["terraforms", "passes", "leadership"],
+  wants: ["workers"],
   lookAlikes: [
     { id: "tofu/reconcile-parked", tellApart: "A worker is held by the object's own pass." },
     {
@@ -24,34 +28,38 @@ export const requeueLost = defineRecognizer({
     { id: "tofu/retry-limit-reached", tellApart: "Stalled says that it gave up." },
   ],
 
-  recognize(known, { asOfMs }) {
+  recognize({ terraforms, passes, leadership, workers }, { asOfMs }) {
     const findings: Finding[] = [];
     const undecided: Undecided[] = [];
-    const parked = new Set(
-      known.pods === undefined
-        ? []
-        : callsInProgress({ ...known, pods: known.pods }, asOfMs)
-            .filter((each) => each.verdict !== "over")
-            .map(({ object }) => object.key),
-    );
-    for (const object of known.terraforms) {
+    for (const object of terraforms) {
       const intervalMs = object.intervalMs ?? 10 * MINUTE_MS;
+      const patienceMs = Math.max(2 * intervalMs, BACKOFF_MS);
       const sinceMs = progressingSince(object);
-      if (sinceMs === undefined || asOfMs - sinceMs <= 2 * intervalMs) continue;
-      if (parked.has(object.key)) continue;
-      const proof = idle(object, known, { sinceMs, intervalMs, asOfMs });
+      if (sinceMs === undefined || asOfMs - sinceMs <= patienceMs) continue;
+      // A process that began since then lists every object and looks at it: too early to tell.
+      const fromMs = asOfMs - patienceMs;
+      const leads = leadership.leaders.some(
+        ({ controller }) => (controller.startedMs ?? asOfMs) < fromMs,
+      );
+      if (!leads) continue;
+      const proof = idle(object, passes, workers, { fromMs, asOfMs });
       if (proof === "busy") continue;
       if (proof === "unknown") {
-        const why = `Whether anybody works on ${object.key} is not known.`;
-        const needed = { ...missing("activity"), usual: false };
+        const why = `The log does not tell whether anybody works on ${object.key}.`;
+        const needed = { ...missing("passes"), usual: false };
         undecided.push({ objects: [object.ref], why, missing: [needed] });
         continue;
       }
       findings.push({
         objects: [object.ref],
         says: `${object.key} is in progress for ${span(asOfMs - sinceMs)}, and nobody works on it.`,
-        facts: { since: stampOf(sinceMs) ?? "", interval: span(intervalMs), knownBy: proof.by },
-        cites: [citeReady(object), proof.cite],
+        facts: {
+          since: stampOf(sinceMs) ?? "",
+          interval: span(intervalMs),
+          namespace: object.namespace,
+          name: object.name,
+        },
+        cites: [citeReady(object), ...proof],
         since: stampOf(sinceMs),
         causes: [],
       });
@@ -72,7 +80,7 @@ export const requeueLost = defineRecognizer({
     {
       do: "Ask for a new look.",
       command:
-        "kubectl -n NAMESPACE annotate terraform NAME --overwrite " +
+        "kubectl -n {namespace} annotate terraform {name} --overwrite " +
         'reconcile.fluxcd.io/requestedAt="$(date -u +%FT%TZ)"',
       risk: "disruptive",
       precondition: "None.",
@@ -93,7 +101,9 @@ export const requeueLost = defineRecognizer({
     meaning: "The last pass ended without an end in the status, and nothing will start another.",
     impact: "The object stands still until its spec or source changes.",
     symptoms: ["Ready=Unknown for more than two intervals; workers are free; the queue is empty."],
-    limits: "Without metrics it needs a log that covers more than two intervals.",
+    limits:
+      "It needs a log that covers two intervals and the longest backoff (17 min): metrics do not " +
+      "show what is due later.",
   },
   firstSeen: "2026-07-03",
   lastVerified: { on: "2026-11-30", against: "tofu-controller 0.16.5 (source)" },
@@ -105,38 +115,29 @@ function progressingSince(object: TerraformView): number | undefined {
   if (object.suspended || object.stalled?.status === "True") return undefined;
   if (ready?.status !== "Unknown" || ready.reason !== "Progressing") return undefined;
   if (object.pendingPlan !== undefined && object.approvePlan !== "auto") return undefined;
-  if (object.approvePlan === "disable" || /^Breaking the glass/.test(ready.message))
+  if (object.approvePlan === "disable" || /^Breaking the glass/.test(ready.message)) {
     return undefined;
+  }
   return ready.sinceMs;
 }
 
-type Proof =
-  | "busy"
-  | "unknown"
-  | { readonly by: string; readonly cite: ReturnType<typeof citeReady> };
-
-/** No worker is active and nothing queued; or the log shows its last pass ended long ago. */
+/** Its last pass ended long ago; or the log is silent on it for long and no worker is active. */
 function idle(
   object: TerraformView,
-  known: Parameters<typeof requeueLost.recognize>[0],
-  times: { readonly sinceMs: number; readonly intervalMs: number; readonly asOfMs: number },
-): Proof {
-  const { sinceMs, intervalMs, asOfMs } = times;
-  const { passes, workers } = known.activity ?? {};
-  const leads = known.leadership?.leaders.some(
-    ({ controller }) =>
-      (controller.startedMs ?? Number.POSITIVE_INFINITY) < asOfMs - 2 * intervalMs,
-  );
-  // A process that began since then lists every object and looks at it: it is too early to tell.
-  if (leads !== true) return "busy";
-  const pass = passes?.byObject.get(object.key);
-  if (pass !== undefined && passes !== undefined) {
-    if (!pass.ended || asOfMs - pass.last.atMs <= 2 * intervalMs) return "busy";
-    if (passes.covered.toMs < asOfMs - MINUTE_MS) return "unknown";
-    return { by: "log", cite: citeLine(pass.last, "Last line of the object: ") };
+  passes: PassesView,
+  workers: readonly WorkersView[] | undefined,
+  { fromMs, asOfMs }: { readonly fromMs: number; readonly asOfMs: number },
+): "busy" | "unknown" | Cite[] {
+  if (passes.covered.toMs < asOfMs - MINUTE_MS) return "unknown";
+  const none = workers?.every((each) => each.active === 0 && each.depth === 0) === true;
+  const pass = passes.byObject.get(object.key);
+  if (pass === undefined) {
+    if (passes.covered.fromMs > fromMs || !none) return "unknown";
+    return (workers ?? []).map(citeWorkers);
   }
-  const [only] = workers ?? [];
-  if (only === undefined) return "unknown";
-  if (only.active > 0 || only.depth > 0) return sinceMs < asOfMs ? "unknown" : "busy";
-  return { by: "metrics", cite: citeWorkers(only) };
+  if (!pass.ended || pass.last.atMs > fromMs) return "busy";
+  return [
+    citeLine(pass.last, "Last line of the object: "),
+    ...(none ? (workers ?? []).map(citeWorkers) : []),
+  ];
 }

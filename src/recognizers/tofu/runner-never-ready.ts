@@ -1,13 +1,16 @@
 import type { LogLine } from "../../evidence/model.ts";
 import type { EventView, PodView } from "../../evidence/pods.ts";
-import { isRunner } from "../../evidence/runners.ts";
+import { isRunner, runnerPodOf } from "../../evidence/runners.ts";
 import type { TerraformView } from "../../evidence/terraforms.ts";
 import { citeLine, citePod, oneLine } from "../cites.ts";
 import { defineRecognizer, type Finding, verdictOf } from "../define.ts";
-import { HARMLESS, MINUTE_MS, stampOf } from "../words.ts";
+import { missing } from "../judge.ts";
+import { HARMLESS, MINUTE_MS, stamp, stampOf } from "../words.ts";
 
 /** A container may take so long to start without being a fault. */
 const PATIENCE_MS = MINUTE_MS;
+/** The refusal is told anew with every try. */
+const QUOTA_MS = 5 * MINUTE_MS;
 
 /** A runner whose container has not started, or whose pod was refused. */
 export const runnerNeverReady = defineRecognizer({
@@ -36,6 +39,14 @@ export const runnerNeverReady = defineRecognizer({
       const cause = heldBy(pod, events ?? [], asOfMs);
       return cause === undefined ? [] : [ofPod(pod, cause)];
     });
+    const quota = (events ?? []).filter(
+      (event) => event.reason === "RunnerQuotaExhausted" && asOfMs - event.atMs < QUOTA_MS,
+    );
+    const exhausted = new Set(quota.map((event) => event.about));
+    const byEvent = (terraforms ?? [])
+      .filter((object) => exhausted.has(object.ref) && !passes?.byObject.has(object.key))
+      .flatMap((object) => quota.findLast((event) => event.about === object.ref) ?? [])
+      .map(ofEvent);
     const refused = (terraforms ?? []).flatMap((object) => {
       const line = passes?.byObject.get(object.key)?.error;
       const cause = line === undefined ? undefined : refusedFor(line);
@@ -43,7 +54,16 @@ export const runnerNeverReady = defineRecognizer({
         ? []
         : [ofRefusal(object, line, cause)];
     });
-    return verdictOf([...held, ...refused], [], "Every runner that exists has started.");
+    const undecided = (terraforms ?? [])
+      .filter((object) => awaitsPod(object, pods, asOfMs) && !passes?.byObject.has(object.key))
+      .filter((object) => !exhausted.has(object.ref))
+      .map((object) => ({
+        objects: [object.ref],
+        why: `${object.key} has no runner pod yet; only the log says why.`,
+        missing: [missing("passes")],
+      }));
+    const findings = [...held, ...refused, ...byEvent];
+    return verdictOf(findings, undecided, "Every runner that exists has started.");
   },
 
   remedies: [
@@ -133,6 +153,26 @@ function refusedFor(line: LogLine): Hold | undefined {
   if (/serviceaccount "[^"]*" not found/i.test(text))
     return { cause: "service-account", says: text };
   return undefined;
+}
+
+/** Ready says that a pass has begun, and there is no pod to run it in. */
+function awaitsPod(object: TerraformView, pods: readonly PodView[], asOfMs: number): boolean {
+  const { ready } = object;
+  if (ready?.status !== "Unknown" || ready.message !== "Reconciliation in progress") return false;
+  if (object.suspended || object.stalled?.status === "True") return false;
+  return asOfMs - (ready.sinceMs ?? asOfMs) >= PATIENCE_MS && !runnerPodOf(object, pods);
+}
+
+function ofEvent(event: EventView): Finding {
+  const [, namespace = "", name = ""] = event.about.split("/");
+  return {
+    objects: [event.about],
+    says: `No runner of ${namespace}/${name} may be created (quota).`,
+    facts: { cause: "quota", says: event.message, pod: `${name}-tf-runner`, namespace },
+    cites: [{ says: `${stamp(event.atMs)} ${event.reason}: ${event.message}`, place: event.place }],
+    since: stamp(event.atMs),
+    causes: [],
+  };
 }
 
 /** A refusal counts while it is the newest word on the object. */

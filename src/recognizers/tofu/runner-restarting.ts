@@ -19,10 +19,6 @@ export const runnerRestarting = defineRecognizer({
   wants: [],
   lookAlikes: [
     {
-      id: "tofu/runner-tls-secret-out-of-step",
-      tellApart: "Its log names a TLS Secret that does not exist.",
-    },
-    {
       id: "tofu/runner-never-ready",
       tellApart: "Its container has never started; here it starts and ends.",
     },

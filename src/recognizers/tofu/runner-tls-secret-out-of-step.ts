@@ -22,10 +22,6 @@ export const runnerTlsSecretOutOfStep = defineRecognizer({
       id: "tofu/reconcile-parked",
       tellApart: "There the runner is gone or restarted once; here it ends again and again.",
     },
-    {
-      id: "tofu/runner-restarting",
-      tellApart: "The Secret exists; the runner ends for another reason.",
-    },
   ],
   specialises: ["tofu/runner-restarting"],
 

@@ -1,0 +1,5 @@
+import { checkRecognizer } from "../../testing/check-recognizer.ts";
+import { awaitsApprovalCases } from "./awaits-approval.cases.ts";
+import { awaitsApproval } from "./awaits-approval.ts";
+
+checkRecognizer(awaitsApproval, awaitsApprovalCases);

@@ -1,0 +1,5 @@
+import { checkRecognizer } from "../../testing/check-recognizer.ts";
+import { requeueLostCases } from "./requeue-lost.cases.ts";
+import { requeueLost } from "./requeue-lost.ts";
+
+checkRecognizer(requeueLost, requeueLostCases);

@@ -1,0 +1,5 @@
+import { checkRecognizer } from "../../testing/check-recognizer.ts";
+import { suspendedCases } from "./suspended.cases.ts";
+import { suspended } from "./suspended.ts";
+
+checkRecognizer(suspended, suspendedCases);
