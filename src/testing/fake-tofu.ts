@@ -18,6 +18,8 @@ export interface FakeTofu {
   readonly program: string;
   /** Each call's arguments, in order. */
   calls(): string[];
+  /** What scripts noted with `mark WORD`, in order. */
+  marks(): string[];
   /** The environment of the last call. */
   environment(): Record<string, string>;
 }
@@ -36,12 +38,14 @@ const defaults: Required<FakeTofuScript> = {
 export function makeFakeTofu(folder: string, script: FakeTofuScript = {}): FakeTofu {
   const program = join(folder, "tofu");
   const calls = join(folder, "calls");
+  const marks = join(folder, "marks");
   const environment = join(folder, "environment");
   const cases = Object.entries({ ...defaults, ...script }).map(
     ([verb, text]) => `${verb})\n${text}\n;;`,
   );
   const lines = [
     "#!/bin/sh",
+    `mark() { echo "$1" >>${marks}; }`,
     `echo "$@" >>${calls}`,
     `env >${environment}`,
     'for each in "$@"; do case "$each" in -out=*) echo a plan >"${' + 'each#-out=}";; esac; done',
@@ -56,6 +60,7 @@ export function makeFakeTofu(folder: string, script: FakeTofuScript = {}): FakeT
   return {
     program,
     calls: () => read(calls),
+    marks: () => read(marks),
     environment: () =>
       Object.fromEntries(
         read(environment).map((line) => {
