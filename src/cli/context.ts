@@ -29,7 +29,7 @@ export async function withWorld<T>(
   verb: (context: Context) => Promise<T>,
 ): Promise<T> {
   const call = (): Call => ({
-    signal: shell.clock.deadline("nigari", CALL_LIMIT_MS, shell.interrupted),
+    signal: shell.clock.deadline("The request", CALL_LIMIT_MS, shell.interrupted),
   });
   const world = await shell.connect({ dataDir: flags.dataDir }, call());
   try {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { memoryObjectStore } from "../adapters/memory/object-store.ts";
 import type { Terraform } from "../api/terraform.ts";
-import type { ObjectStore } from "../ports/object-store.ts";
+import { EngineUnavailable } from "../ports/engine.ts";
+import { type ObjectStore, StoreError } from "../ports/object-store.ts";
 import { seededRandom, VirtualClock } from "../testing/fakes/clock.ts";
 import { MemoryStates } from "../testing/fakes/memory-states.ts";
 import { runCommandLine } from "./program.ts";
@@ -59,7 +60,7 @@ function stage(engineRuns = true) {
     const code = await runCommandLine({ shell, evidence }, words);
     return { code, ...printed };
   };
-  return { run, store, ups, clock };
+  return { run, store, ups, clock, world };
 }
 
 async function put(store: ObjectStore, spec: Partial<Terraform["spec"]>, status?: object) {
@@ -268,8 +269,45 @@ test("up hands its flags on", async () => {
   ]);
 });
 
-test("without an engine a request says when it is done", async () => {
-  const { run, store } = stage(false);
-  await put(store, {});
-  expect((await run("reconcile", "app")).err).toContain("No engine runs");
+describe("without an engine", () => {
+  const cases: Record<string, { words: string[]; code: number; err: string }> = {
+    "a request says when it is done": {
+      words: ["reconcile", "app"],
+      code: 0,
+      err: 'No engine runs; it is done at the next "nigari up"',
+    },
+    "there is nothing to wait for": {
+      words: ["reconcile", "app", "--wait"],
+      code: 5,
+      err: "No engine runs",
+    },
+    "nor for the end of an object": {
+      words: ["delete", "app", "--wait"],
+      code: 5,
+      err: "No engine runs",
+    },
+    "a suspension too is seen later": { words: ["suspend", "app"], code: 0, err: "No engine runs" },
+    "no more lines come": { words: ["logs", "app", "-f"], code: 0, err: "no more lines come" },
+  };
+  test.each(Object.entries(cases))("%s", async (_, { words, code, err }) => {
+    const { run, store } = stage(false);
+    await put(store, {});
+    const done = await run(...words);
+    expect(done.err).toContain(err);
+    expect(done.code).toBe(code);
+  });
+
+  test("what is described is what the last one stored", async () => {
+    const { run, store } = stage(false);
+    await put(store, {});
+    expect((await run("describe", "app")).out).toContain("No engine runs: this is what the last");
+  });
+});
+
+test("an engine that does not answer has an exit code of its own", async () => {
+  const { run, world } = stage();
+  world.store.list = () => Promise.reject(new StoreError("Unavailable", "Engine gives no answer"));
+  expect(await run("get")).toMatchObject({ code: 5, err: "nigari: Engine gives no answer\n" });
+  world.state.list = () => Promise.reject(new EngineUnavailable("Engine is away"));
+  expect(await run("state", "list")).toMatchObject({ code: 5, err: "nigari: Engine is away\n" });
 });

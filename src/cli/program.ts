@@ -1,5 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../api/duration.ts";
+import { EngineUnavailable } from "../ports/engine.ts";
+import { isStoreError } from "../ports/object-store.ts";
 import type { DoctorParts } from "./commands/doctor.ts";
 import { addDoctor } from "./commands/doctor-verbs.ts";
 import { addLesson } from "./commands/lesson-verbs.ts";
@@ -34,8 +36,13 @@ export async function runCommandLine(
       return error.exitCode;
     }
     out.error(`nigari: ${error instanceof Error ? error.message : String(error)}\n`);
-    return EXIT.failed;
+    return isUnreachable(error) ? EXIT.unreachable : EXIT.failed;
   }
+}
+
+/** The engine, or what it keeps, does not answer now. */
+function isUnreachable(error: unknown): boolean {
+  return error instanceof EngineUnavailable || isStoreError(error, "Unavailable");
 }
 
 type Done = (code: number) => void;

@@ -9,5 +9,11 @@ const evidence = async () => {
   const { evidenceTools } = await import("./evidence.ts");
   return evidenceTools({ clock: shell.clock, env: process.env });
 };
+// A deadline alone does not keep a process alive; while a verb runs, something must, or Node ends
+// it in the middle of what it waits for.
+const ended = new AbortController();
+const alive = shell.clock.sleep(Number.MAX_SAFE_INTEGER, ended.signal);
 process.exitCode = await runCommandLine({ shell, evidence }, process.argv.slice(2));
+ended.abort();
+await alive;
 shell.close();

@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { connectEngine } from "../adapters/engine-client/client.ts";
+import { DatabaseError } from "../adapters/sqlite/database.ts";
+import { readHolder } from "../adapters/system/data-lock.ts";
 import { CliError, EXIT, type World } from "../cli/world.ts";
 import type { Call } from "../ports/call.ts";
 import type { Clock } from "../ports/clock.ts";
 import { engineSocketPath } from "../server/socket.ts";
-import { openKept } from "./store.ts";
+import { type Kept, openKept } from "./store.ts";
 
 /**
  * What the verbs work on: the engine of the data directory if one answers, else the directory
@@ -27,11 +29,24 @@ export async function connectWorld(dataDir: string, clock: Clock, call: Call): P
         close: async () => {},
       };
     } catch (error) {
-      if (!isGone(error)) throw error;
+      if (!isGone(error)) throw call.signal.aborted ? await silent(dataDir, error) : error;
       // A killed engine leaves its socket behind; the directory is free.
     }
   }
   return direct(dataDir, clock);
+}
+
+/** An engine that is there but says nothing: who it is, and how to go on without it. */
+async function silent(dataDir: string, error: unknown): Promise<unknown> {
+  const holder = await readHolder(dataDir);
+  if (holder === undefined || !(error instanceof Error)) return error;
+  const { pid, command } = holder;
+  return new CliError(
+    EXIT.unreachable,
+    `The engine of ${dataDir} (pid ${pid}, started as "${command}") gives no answer within 10s; ` +
+      `"kill -CONT ${pid}" wakes it if it was stopped, "kill -9 ${pid}" and "nigari up" replace it`,
+    { cause: error },
+  );
 }
 
 function isGone(error: unknown): boolean {
@@ -49,7 +64,7 @@ function direct(dataDir: string, clock: Clock): World {
         "or name another with --data-dir",
     );
   }
-  const kept = openKept(dataDir, clock);
+  const kept = openOrSay(dataDir, clock);
   return {
     store: kept.store,
     logs: kept.logs,
@@ -59,4 +74,13 @@ function direct(dataDir: string, clock: Clock): World {
     engineRuns: false,
     close: async () => kept.database.close(),
   };
+}
+
+function openOrSay(dataDir: string, clock: Clock): Kept {
+  try {
+    return openKept(dataDir, clock);
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error;
+    throw new CliError(EXIT.unreachable, error.message, { cause: error });
+  }
 }

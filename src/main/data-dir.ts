@@ -1,6 +1,8 @@
-import { chmodSync, mkdirSync } from "node:fs";
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { homedir, userInfo } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+
+import { CliError, EXIT } from "../cli/world.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -8,12 +10,42 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function dataDirOf(flag: string | undefined, env: Environment): string {
   const named = flag ?? env.NIGARI_DATA_DIR;
   if (named !== undefined && named !== "") return resolve(named);
-  const base = env.XDG_STATE_HOME ?? join(env.HOME ?? homedir(), ".local/state");
+  const base = absolute(env.XDG_STATE_HOME) ?? join(home(env), ".local/state");
   return join(base, "nigari");
 }
 
-/** Makes the folder, for its owner alone, and sees that it stays so. */
-export function makePrivate(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  chmodSync(folder, 0o700);
+/** A variable that is empty, or names a place that depends on where one stands, names none. */
+function absolute(path: string | undefined): string | undefined {
+  return path !== undefined && isAbsolute(path) ? path : undefined;
 }
+
+function home(env: Environment): string {
+  // homedir() itself believes HOME, also an empty one.
+  const found = absolute(env.HOME) ?? absolute(homedir()) ?? absolute(userInfo().homedir);
+  if (found !== undefined) return found;
+  throw new CliError(EXIT.usage, "HOME is not set; name a data directory with --data-dir");
+}
+
+/** Makes the folder, for its owner alone, and sees that it stays so. Fails with CliError. */
+export function makePrivate(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if ((statSync(folder).mode & 0o777) !== 0o700) chmodSync(folder, 0o700);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const why = unusable[code] ?? (error instanceof Error ? error.message : String(error));
+    const mend = "choose another with --data-dir";
+    throw new CliError(EXIT.unreachable, `Data directory ${folder} ${why}; ${mend}`, {
+      cause: error,
+    });
+  }
+}
+
+const unusable: { readonly [code: string]: string } = {
+  EACCES: "belongs to somebody else",
+  EPERM: "belongs to somebody else",
+  EEXIST: "is a file",
+  ENOTDIR: "lies below a file",
+  EROFS: "lies on a read-only file system",
+  ENOSPC: "cannot be made, for the disk is full",
+};

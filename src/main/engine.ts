@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { createFolderStore } from "../adapters/artifacts/store.ts";
 import { createGitSource } from "../adapters/git/source.ts";
 import { ProcessPlatform } from "../adapters/process/platform.ts";
+import { databaseError } from "../adapters/sqlite/database.ts";
 import { openStateDoor } from "../adapters/state-door/server.ts";
 import { createDataLock } from "../adapters/system/data-lock.ts";
 import { systemRandom } from "../adapters/system/random.ts";
@@ -53,7 +54,10 @@ export async function startStandalone(
   const { dataDir, clock, command } = setup;
   const lock = createDataLock({ dataDir, command, version: packageVersion() }, clock);
   const patience = clock.deadline("Waiting for the data directory", LOCK_PATIENCE_MS, signal);
-  const lead = await lock.acquire({ signal: patience });
+  const lead = await lock.acquire({ signal: patience }).catch((error: unknown) => {
+    // What SQLite says of a full or read-only disk, in words that name the file and the mend.
+    throw databaseError(error, join(dataDir, "lock.db"));
+  });
   const undo: (() => Promise<void> | void)[] = [() => lead.release()];
   try {
     return await assemble(setup, lead, { signal, undo });

@@ -1,8 +1,26 @@
 import { createHash } from "node:crypto";
-import { readManifestFiles } from "../adapters/manifests/files.ts";
+import { contentOf } from "../adapters/manifests/content.ts";
+import { readManifestFiles, whyUnreadable } from "../adapters/manifests/files.ts";
 import { readManifests } from "../adapters/manifests/read.ts";
+import { CliError, EXIT } from "../cli/world.ts";
 import type { Call } from "../ports/call.ts";
 import type { Manifests } from "../ports/manifests.ts";
+
+/** A state file of more than this is none. */
+const STATE_BYTES_MAX = 256 * 1024 * 1024;
+
+/** All that a file holds. Fails with CliError. */
+export async function readWhole(path: string, signal: AbortSignal): Promise<Buffer> {
+  let content: Buffer;
+  try {
+    content = await contentOf(path, STATE_BYTES_MAX, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new CliError(EXIT.incomplete, `${path}: ${whyUnreadable(error)}`, { cause: error });
+  }
+  if (content.length <= STATE_BYTES_MAX) return content;
+  throw new CliError(EXIT.incomplete, `${path}: Larger than ${STATE_BYTES_MAX} bytes; no state is`);
+}
 
 interface ReadOptions {
   /** For objects that name none. */

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { createClock } from "../adapters/system/clock.ts";
 import type { Output, Shell } from "../cli/world.ts";
 import { dataDirOf } from "./data-dir.ts";
@@ -29,10 +28,15 @@ export function createShell(): Shell & { close(): void } {
       const { up } = await import("./up.ts");
       return up(options, { clock, env, out: output(), interrupted: interrupt.signal });
     },
-    readFile: (path) => (path === "-" ? readStandardInput() : readFile(path)),
+    async readFile(path) {
+      if (path === "-") return readStandardInput(interrupt.signal);
+      const { readWhole } = await import("./manifest-files.ts");
+      return readWhole(path, interrupt.signal);
+    },
     async readManifests(paths, namespace, call) {
       const { readPaths } = await import("./manifest-files.ts");
-      return readPaths(paths, { namespace, standardInput: readStandardInput }, call);
+      const standardInput = () => readStandardInput(interrupt.signal);
+      return readPaths(paths, { namespace, standardInput }, call);
     },
     async applyObject(store, object, call) {
       const { applyObject } = await import("../engine/apply.ts");
@@ -42,8 +46,10 @@ export function createShell(): Shell & { close(): void } {
   };
 }
 
-async function readStandardInput(): Promise<Buffer> {
+/** However slow it comes: whoever writes it decides. Ctrl-C ends the wait. */
+async function readStandardInput(signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = [];
+  signal.addEventListener("abort", () => process.stdin.destroy(signal.reason), { once: true });
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }

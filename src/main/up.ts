@@ -7,6 +7,7 @@ import { inWordsOfTheCommandLine } from "../adapters/manifests/git.ts";
 import { findOpenTofu } from "../adapters/opentofu/find.ts";
 import { toolsFolder } from "../adapters/opentofu/programs.ts";
 import { describeProgress } from "../adapters/opentofu/progress.ts";
+import { DatabaseError } from "../adapters/sqlite/database.ts";
 import { createLog } from "../adapters/system/log.ts";
 import { diagnosticText } from "../api/diagnostic.ts";
 import { CliError, EXIT, type Output, type UpOptions } from "../cli/world.ts";
@@ -63,7 +64,10 @@ export async function up(options: UpOptions, world: UpWorld): Promise<number> {
       log,
     },
     interrupted,
-  );
+  ).catch((error: unknown) => {
+    if (!(error instanceof DatabaseError)) throw error;
+    throw new CliError(EXIT.unreachable, error.message, { cause: error });
+  });
   try {
     const source: ManifestSource =
       place.is === "folder"

@@ -155,7 +155,8 @@ export class EngineConnection {
     if (signal.aborted) {
       const reason: unknown = signal.reason;
       const why = reason instanceof Error ? reason.message : String(reason);
-      return new EngineUnavailable(`${at} was not heard to the end: ${why}`, { cause: reason });
+      const mend = "see whether its process is stopped or overloaded, then try again";
+      return new EngineUnavailable(`${at} gives no answer: ${why}; ${mend}`, { cause: reason });
     }
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ECONNREFUSED") {
@@ -169,7 +170,11 @@ export class EngineConnection {
         cause: error,
       });
     }
-    return new EngineUnavailable(`${at} went away in the middle: ${message}`, { cause: error });
+    return new EngineUnavailable(
+      `${at} went away in the middle (${message}); what was asked may or may not be done, ` +
+        "so look, and start it again if it has ended",
+      { cause: error },
+    );
   }
 }
 

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { buffer } from "node:stream/consumers";
 import type { Diagnostic } from "../../api/diagnostic.ts";
 import type { Call } from "../../ports/call.ts";
 import type { ManifestSource } from "../../ports/manifests.ts";
+import { contentOf } from "./content.ts";
 import { type ManifestReport, type ManifestText, readManifests, TEXT_BYTES_MAX } from "./read.ts";
 
 /** More files than this are no folder of manifests, but somebody's home. */
@@ -110,9 +109,7 @@ async function readText(
       const summary = `Skipped, larger than the ${TEXT_BYTES_MAX} bytes of a manifest`;
       return { severity: "warning", summary, file };
     }
-    // The byte at `end` comes too, so that a text that is too large is known to be.
-    const options = { end: TEXT_BYTES_MAX, signal: call.signal };
-    const content = await buffer(createReadStream(file, options));
+    const content = await contentOf(file, TEXT_BYTES_MAX, call.signal);
     return { file, content, folder: dirname(resolve(file)), found };
   } catch (error) {
     if (call.signal.aborted) throw error;

@@ -106,7 +106,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
   ENOENT: NO_ACCESS,
   ENOTDIR: NO_ACCESS,
   EPERM: NO_ACCESS,
-  EROFS: { code: "unusable", text: "lies on a read-only file system" },
+  EROFS: { code: "unusable", text: "lies on a read-only file system; choose another place" },
 };
 
 function sqliteCode(error: unknown): string | undefined {

@@ -29,13 +29,14 @@ async function request(
 }
 
 async function finish(context: Context, name: string, flags: WaitFlags): Promise<number> {
-  if (!flags.wait) {
-    if (!context.world.engineRuns) {
-      context.shell.out.error('No engine runs; it is done at the next "nigari up"\n');
-    }
-    return EXIT.ok;
-  }
-  return waitForRest(context, name, flags);
+  if (!context.world.engineRuns) return later(context, flags);
+  return flags.wait ? waitForRest(context, name, flags) : EXIT.ok;
+}
+
+/** Without an engine nothing happens now, and there is nothing to wait for. */
+function later({ shell }: Context, flags: WaitFlags): number {
+  shell.out.error('No engine runs; it is done at the next "nigari up"\n');
+  return flags.wait ? EXIT.unreachable : EXIT.ok;
 }
 
 /** nigari approve NAME [PLAN]: exactly the plan that was shown. */
@@ -81,7 +82,7 @@ export async function suspend(context: Context, name: string, on: boolean): Prom
     object.spec.suspend = on;
   });
   context.shell.out.write(`${on ? "Suspended" : "Resumed"} ${name}\n`);
-  return EXIT.ok;
+  return finish(context, name, { wait: false, timeoutMs: 0 });
 }
 
 /** nigari delete NAME [--wait] */
@@ -97,6 +98,5 @@ export async function remove(
   const ref = { kind, ...keyIn(context, name) };
   await context.world.store.delete(ref, uid === undefined ? {} : { uid }, context.call());
   context.shell.out.write(`Deletion of ${kind} ${name} requested\n`);
-  if (!flags.wait || kind !== "Terraform") return EXIT.ok;
-  return waitForRest(context, name, flags);
+  return kind === "Terraform" ? finish(context, name, flags) : EXIT.ok;
 }

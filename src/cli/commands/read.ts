@@ -80,6 +80,7 @@ export async function describe(context: Context, name: string): Promise<number> 
       live,
       events,
       nowMs: context.shell.clock.now(),
+      engineRuns: context.world.engineRuns,
       columns: context.shell.out.columns,
     }),
   );
@@ -112,6 +113,12 @@ export async function events(
   return EXIT.ok;
 }
 
+function noLines(name: string, run: string | undefined): string {
+  return run === undefined
+    ? `No run of ${name} has left log lines yet`
+    : `No log lines of run ${run} of ${name}; without --run all that are kept are shown`;
+}
+
 export interface LogFlags {
   readonly follow: boolean;
   readonly tail: number | undefined;
@@ -129,8 +136,11 @@ export async function logs(context: Context, name: string, flags: LogFlags): Pro
   const { out, interrupted } = context.shell;
   const write = (line: { at: string; stage: string; text: string }) =>
     out.write(`${line.at} ${line.stage.padEnd(9)} ${line.text}\n`);
-  if (!flags.follow) {
-    for (const line of await context.world.logs.read(key, options, context.call())) write(line);
+  if (!flags.follow || !context.world.engineRuns) {
+    const lines = await context.world.logs.read(key, options, context.call());
+    for (const line of lines) write(line);
+    if (lines.length === 0) out.error(`${noLines(name, flags.run)}\n`);
+    if (flags.follow) out.error("No engine runs, so no more lines come\n");
     return EXIT.ok;
   }
   // Following has no end of its own: Ctrl-C is its bound.

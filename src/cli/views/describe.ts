@@ -9,6 +9,7 @@ export interface DescribeFacts {
   readonly live: LiveRun | undefined;
   readonly events: readonly Event[];
   readonly nowMs: number;
+  readonly engineRuns: boolean;
   readonly columns: number;
 }
 
@@ -17,7 +18,7 @@ export function describeView(facts: DescribeFacts): string {
   const { object } = facts;
   return [
     head(object),
-    section("Now", deadlineClock(object, facts.live, facts.nowMs), facts.columns),
+    section("Now", now(facts), facts.columns),
     planSection(object, facts.columns),
     section("Last run", lastRun(object, facts.nowMs), facts.columns),
     conditions(object, facts),
@@ -55,6 +56,12 @@ function head(object: Terraform): string {
 function section(title: string, lines: readonly string[], columns: number): string {
   if (lines.length === 0) return "";
   return `${title}:\n${lines.map((line) => `${wrap(line, columns, "  ")}\n`).join("")}`;
+}
+
+function now({ object, live, nowMs, engineRuns }: DescribeFacts): string[] {
+  const lines = deadlineClock(object, live, nowMs);
+  // What is stored was true when the engine ended; what runs has gone on since.
+  return engineRuns ? lines : ["No engine runs: this is what the last one stored.", ...lines];
 }
 
 function planSection(object: Terraform, columns: number): string {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { pinnedTools } from "../../../src/testing/pinned-tools.ts";
@@ -48,10 +48,14 @@ export class CommandLine {
 
   /** Runs to its end. One that is still there after `limitMs` is killed, and has the code null. */
   async run(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    const begun = performance.now();
     const child = this.start(words, options.env);
-    if (options.input !== "open") child.stdin?.end(options.input ?? "");
-    const late = setTimeout(() => child.kill("SIGKILL"), options.limitMs ?? 30_000);
+    child.stdin?.end(options.input ?? "");
+    return await this.end(child, options.limitMs);
+  }
+
+  async end(child: ChildProcess, limitMs = 30_000): Promise<Ended> {
+    const begun = performance.now();
+    const late = setTimeout(() => child.kill("SIGKILL"), limitMs);
     const printed = collect(child);
     const [code] = (await once(child, "close")) as [number | null];
     clearTimeout(late);
@@ -72,6 +76,29 @@ export class CommandLine {
     return child;
   }
 
+  /** Waits until the engine has stored an object. */
+  async untilThere(name: string): Promise<void> {
+    while ((await this.run(["get", "terraform", name])).code !== 0);
+  }
+
+  /** Waits until a program has opened the database: by then it hears signals. */
+  async untilOpened(child: ChildProcess): Promise<void> {
+    while (!openOf(child).some((link) => link.endsWith("nigari.db"))) await pause(20);
+  }
+
+  /** Waits until a program holds one and the same connection for a while: it follows. */
+  async untilFollowing(child: ChildProcess): Promise<void> {
+    const own = new Set(openOf(child));
+    const connections = () =>
+      openOf(child).filter((link) => /^socket/.test(link) && !own.has(link));
+    for (;;) {
+      const before = connections();
+      await pause(300);
+      const after = connections();
+      if (before.some((link) => after.includes(link))) return;
+    }
+  }
+
   close(): void {
     for (const child of this.#children) {
       child.kill("SIGCONT");
@@ -82,9 +109,24 @@ export class CommandLine {
 
 export interface RunOptions {
   readonly env?: Record<string, string>;
-  /** Standard input; "open": it never ends. */
-  readonly input?: string | "open";
+  readonly input?: string;
   readonly limitMs?: number;
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** What the file descriptors of a process stand for. */
+function openOf(child: ChildProcess): string[] {
+  const folder = `/proc/${child.pid}/fd`;
+  return readdirSync(folder).map((fd) => linkOf(join(folder, fd)));
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
 }
 
 function collect(child: ChildProcess): () => { out: string; err: string } {
