@@ -9,6 +9,8 @@ import { runCommandLine } from "./program.ts";
 import type { Shell, UpOptions, World } from "./world.ts";
 
 const call = () => ({ signal: new AbortController().signal });
+/** A test may put something else in a part's place. */
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** A command line on a store in memory: what it prints, and how it ends. */
 function stage(engineRuns = true) {
@@ -16,7 +18,7 @@ function stage(engineRuns = true) {
   const store = memoryObjectStore({ clock, random: seededRandom(1) });
   const printed = { out: "", err: "" };
   const ups: UpOptions[] = [];
-  const world: World = {
+  const world: Writable<World> = {
     store,
     state: new MemoryStates(clock),
     logs: {
@@ -29,7 +31,7 @@ function stage(engineRuns = true) {
     engineRuns,
     close: async () => {},
   };
-  const shell: Shell = {
+  const shell: Writable<Shell> = {
     clock,
     out: {
       write: (text) => {
@@ -60,7 +62,7 @@ function stage(engineRuns = true) {
     const code = await runCommandLine({ shell, evidence }, words);
     return { code, ...printed };
   };
-  return { run, store, ups, clock, world };
+  return { run, store, ups, clock, world, shell };
 }
 
 async function put(store: ObjectStore, spec: Partial<Terraform["spec"]>, status?: object) {
@@ -85,6 +87,7 @@ async function app(store: ObjectStore): Promise<Terraform> {
 describe("exit codes", () => {
   const cases: Record<string, { words: string[]; code: number; says: RegExp }> = {
     "help is no error": { words: ["--help"], code: 0, says: /Usage: nigari/ },
+    "its other form": { words: ["--version"], code: 0, says: /^9\.9\.9\n$/ },
     "a version is asked for": { words: ["version"], code: 0, says: /^nigari 9\.9\.9\n$/ },
     "an unknown verb is a usage error": { words: ["fly"], code: 3, says: /unknown command 'fly'/ },
     "an unknown flag too": { words: ["get", "--what"], code: 3, says: /unknown option/ },
@@ -267,6 +270,61 @@ test("up hands its flags on", async () => {
       knownHostsFile: undefined,
     },
   ]);
+});
+
+describe("a state", () => {
+  const file = (serial: number) =>
+    new TextEncoder().encode(JSON.stringify({ version: 4, serial, lineage: "l1", resources: [] }));
+
+  test("is that of the object's own workspace", async () => {
+    const { run, store, world, shell } = stage();
+    await put(store, { workspace: "blue" });
+    shell.readFile = async () => file(1);
+    expect(await run("state", "push", "app", "f")).toMatchObject({ code: 0 });
+    const states = await world.state.list(call());
+    expect(states.map(({ workspace }) => workspace)).toEqual(["blue"]);
+    expect((await run("state", "show", "app")).out).toContain('"serial":1');
+    const other = await run("state", "show", "app", "--workspace", "default");
+    expect(other).toMatchObject({ code: 4 });
+    expect(other.err).toContain("No state of default/app (workspace default)");
+  });
+
+  test("is not made up for a name that nothing has, unless that is wanted", async () => {
+    const { run, store, world, shell } = stage();
+    await put(store, {});
+    shell.readFile = async () => file(1);
+    for (const words of [["typo"], ["app", "--workspace", "typo"]]) {
+      const refused = await run("state", "push", ...words, "f");
+      expect(refused).toMatchObject({ code: 4 });
+      expect(refused.err).toMatch(/not found, and no state of it is kept; correct the name/);
+    }
+    expect(await world.state.list(call())).toEqual([]);
+    expect(await run("state", "push", "new", "f", "--force")).toMatchObject({ code: 0 });
+    shell.readFile = async () => file(2);
+    expect(await run("state", "push", "new", "f")).toMatchObject({ code: 0 });
+  });
+
+  test("has versions, each to be shown by its id", async () => {
+    const { run, store, shell } = stage();
+    await put(store, {});
+    for (const serial of [1, 2]) {
+      shell.readFile = async () => file(serial);
+      await run("state", "push", "app", "f");
+    }
+    const listed = await run("state", "list", "app", "-o", "json");
+    const versions: { id: string; serial: number; kept: string }[] = JSON.parse(listed.out);
+    expect(versions.map(({ serial, kept }) => [serial, kept])).toEqual([
+      [2, "current"],
+      [1, "history"],
+    ]);
+    expect((await run("state", "list", "app")).out).toMatch(/^ID +SERIAL +KEPT +WRITTEN BY/);
+    const old = await run("state", "show", "app", "--version", versions[1]?.id ?? "");
+    expect(old).toMatchObject({ code: 0 });
+    expect(old.out).toContain('"serial":1');
+    const none = await run("state", "show", "app", "--version", "v99");
+    expect(none).toMatchObject({ code: 4 });
+    expect(none.err).toContain('No version v99 is kept; "nigari state list app"');
+  });
 });
 
 describe("without an engine", () => {

@@ -22,7 +22,7 @@ export async function runCommandLine(
   const { shell } = parts;
   const { out } = shell;
   let code: number = EXIT.ok;
-  const program = build(parts, (result) => {
+  const program = build(parts, words, (result) => {
     code = result;
   });
   try {
@@ -47,13 +47,15 @@ function isUnreachable(error: unknown): boolean {
 
 type Done = (code: number) => void;
 
-function build(parts: DoctorParts, done: Done): Command {
+function build(parts: DoctorParts, words: readonly string[], done: Done): Command {
   const { shell } = parts;
+  // Behind a verb the word is the verb's: state show has a flag of that name.
+  const ours = words[0] === "--version" || !words.includes("--version");
   const program = new Command("nigari")
     .description(
       "Reconciles Terraform objects with OpenTofu, cannot wedge, and says what is wrong.",
     )
-    .version(shell.version, "-V, --version")
+    .version(shell.version, ours ? "-V, --version" : "-V")
     .option("-n, --namespace <name>", "namespace", "default")
     .option("--data-dir <folder>", "data directory (NIGARI_DATA_DIR)")
     .option("-o, --output <form>", "table, json or yaml (default: table)")
@@ -261,16 +263,18 @@ function addState(program: Command, shell: Shell, done: Done): void {
   const state = program.command("state").description("states that Nigari keeps");
   state
     .command("list")
-    .description("all states")
-    .action(async (_options, command: Command) => {
+    .description("all states, or all kept versions of one")
+    .argument("[name]")
+    .option("--workspace <name>", "workspace; the object's own without it")
+    .action(async (name, options, command: Command) => {
       const { stateList } = await import("./commands/state.ts");
-      await verb(command, stateList);
+      await verb(command, (context) => stateList(context, name, options));
     });
   state
     .command("show")
     .description("a state's JSON (it may hold secrets)")
     .argument("<name>")
-    .option("--workspace <name>", "workspace", "default")
+    .option("--workspace <name>", "workspace; the object's own without it")
     .option("--version <id>", "an older version, or one kept aside")
     .action(async (name, options, command: Command) => {
       const { stateShow } = await import("./commands/state.ts");
@@ -281,10 +285,10 @@ function addState(program: Command, shell: Shell, done: Done): void {
     .description("make a file, or a version kept aside, the current state")
     .argument("<name>")
     .argument("[file]", "a state file, or - for standard input")
-    .option("--workspace <name>", "workspace", "default")
+    .option("--workspace <name>", "workspace; the object's own without it")
     .option("--accept <id>", "a version kept aside")
     .option("--drop <id>", "forget a version kept aside")
-    .option("--force", "skip the check of lineage and serial", false)
+    .option("--force", "without a look at lineage, serial and the object", false)
     .action(async (name, file, options, command: Command) => {
       const { statePush } = await import("./commands/state.ts");
       await verb(command, (context) => statePush(context, name, file, options));

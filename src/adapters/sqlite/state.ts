@@ -261,7 +261,7 @@ export class SqliteStates implements StateStorage, StateAdmin {
     if (found !== undefined) return found;
     throw new StateRefused(
       `${describeState(state)} has no version ${id} that was kept aside; ` +
-        "see nigari state show",
+        `"nigari state list ${state.namespace}/${state.name}" shows which there are`,
     );
   }
 

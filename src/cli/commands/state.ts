@@ -5,8 +5,13 @@ import { table } from "../views/table.ts";
 import { CliError, EXIT } from "../world.ts";
 import { print } from "./read.ts";
 
-/** nigari state list */
-export async function stateList(context: Context): Promise<number> {
+/** nigari state list [NAME] */
+export async function stateList(
+  context: Context,
+  name: string | undefined,
+  flags: { readonly workspace: string | undefined },
+): Promise<number> {
+  if (name !== undefined) return versionsOf(context, await idOf(context, name, flags.workspace));
   const states = await context.world.state.list(context.call());
   if (context.flags.output !== "table") {
     print(context, states);
@@ -27,13 +32,51 @@ export async function stateList(context: Context): Promise<number> {
   return EXIT.ok;
 }
 
+/** Every version that is kept, newest first. */
+async function versionsOf(context: Context, id: StateId): Promise<number> {
+  const versions = await context.world.state.versions(id, context.call());
+  if (versions.length === 0) throw noState(id);
+  if (context.flags.output !== "table") {
+    print(context, versions);
+    return EXIT.ok;
+  }
+  const now = context.shell.clock.now();
+  const rows = versions.map((each) => [
+    each.id,
+    String(each.serial),
+    KEPT[each.kept],
+    each.runId ?? "by hand",
+    String(each.sizeBytes),
+    ageSince(each.at, now),
+  ]);
+  context.shell.out.write(table(["ID", "SERIAL", "KEPT", "WRITTEN BY", "BYTES", "AGE"], rows));
+  return EXIT.ok;
+}
+
+const KEPT = { current: "current", history: "history", aside: "ASIDE" } as const;
+
 export interface StateFlags {
-  readonly workspace: string;
+  readonly workspace: string | undefined;
   readonly version: string | undefined;
 }
 
-function idOf(context: Context, name: string, workspace: string): StateId {
-  return { ...keyIn(context, name), workspace };
+/** A person names an object; its workspace is the one in which its state lies. */
+async function idOf(
+  context: Context,
+  name: string,
+  workspace: string | undefined,
+): Promise<StateId> {
+  const key = keyIn(context, name);
+  if (workspace !== undefined) return { ...key, workspace };
+  const object = await context.world.store.get({ kind: "Terraform", ...key }, context.call());
+  return { ...key, workspace: object?.spec.workspace ?? "default" };
+}
+
+function noState({ namespace, name, workspace }: StateId): CliError {
+  return new CliError(
+    EXIT.notFound,
+    `No state of ${namespace}/${name} (workspace ${workspace}); "nigari state list" shows all`,
+  );
 }
 
 /** nigari state show NAME: the state's JSON. It holds secrets, and the person asked for it. */
@@ -42,17 +85,22 @@ export async function stateShow(
   name: string,
   flags: StateFlags,
 ): Promise<number> {
-  const id = idOf(context, name, flags.workspace);
+  const id = await idOf(context, name, flags.workspace);
   const content = await context.world.state.show(id, flags.version, context.call());
   if (content === undefined) {
-    throw new CliError(EXIT.notFound, `No state of ${id.namespace}/${id.name} (${id.workspace})`);
+    if (flags.version === undefined) throw noState(id);
+    throw new CliError(
+      EXIT.notFound,
+      `No version ${flags.version} is kept; "nigari state list ${name}" shows those that are`,
+    );
   }
-  context.shell.out.write(new TextDecoder().decode(content));
+  const text = new TextDecoder().decode(content);
+  context.shell.out.write(text.endsWith("\n") ? text : `${text}\n`);
   return EXIT.ok;
 }
 
 export interface PushFlags {
-  readonly workspace: string;
+  readonly workspace: string | undefined;
   readonly accept: string | undefined;
   readonly drop: string | undefined;
   readonly force: boolean;
@@ -65,16 +113,31 @@ export async function statePush(
   file: string | undefined,
   flags: PushFlags,
 ): Promise<number> {
-  const id = idOf(context, name, flags.workspace);
+  const id = await idOf(context, name, flags.workspace);
   if (flags.drop !== undefined) {
     await context.world.state.drop(id, flags.drop, context.call());
     context.shell.out.write(`Dropped ${flags.drop} of ${name}\n`);
     return EXIT.ok;
   }
   const push = await pushOf(context, file, flags);
+  if (push.from === "content" && !push.force) await mustBeKnown(context, id);
   const after = await context.world.state.push(id, push, context.call());
   context.shell.out.write(`State of ${name} is now serial ${after.serial}\n`);
   return EXIT.ok;
+}
+
+/** A wrong word for a name would become a state that nobody ever looks at. */
+async function mustBeKnown(context: Context, id: StateId): Promise<void> {
+  const { namespace, name, workspace } = id;
+  const ref = { kind: "Terraform", namespace, name } as const;
+  const object = await context.world.store.get(ref, context.call());
+  if ((object?.spec.workspace ?? "default") === workspace && object !== undefined) return;
+  if ((await context.world.state.versions(id, context.call())).length > 0) return;
+  throw new CliError(
+    EXIT.notFound,
+    `Terraform ${namespace}/${name} with workspace ${workspace} not found, and no state of it is ` +
+      "kept; correct the name or --workspace, or use --force to keep this state beforehand",
+  );
 }
 
 async function pushOf(
