@@ -50,6 +50,8 @@ export interface ControllerView {
   readonly watches: string | undefined;
   readonly gracefulShutdownMs: number;
   readonly rpcTimeoutMs: number;
+  /** What to restart: "deployment/NAME" where that can be told, else "pod/NAME". */
+  readonly workload: string;
 }
 
 /** Who leads, and how that is known. */
@@ -86,8 +88,16 @@ function controllerView(pod: PodView, container: ContainerView): ControllerView 
     electsLeader: isOn(flag("enable-leader-election")),
     watches: watchAll === "false" ? pod.namespace : undefined,
     gracefulShutdownMs: parseDuration(flag("graceful-shutdown-timeout") ?? "") ?? 240_000,
+    workload: workloadOf(pod),
     rpcTimeoutMs: parseDuration(flag("runner-rpc-timeout") ?? "") ?? 30 * 60_000,
   };
+}
+
+/** A Deployment names its ReplicaSets after itself and a hash. */
+function workloadOf({ owner, name }: PodView): string {
+  const hashed = owner?.kind === "ReplicaSet" ? /^(.+)-[a-z0-9]{1,10}$/.exec(owner.name) : null;
+  if (hashed !== null) return `deployment/${hashed[1]}`;
+  return owner === undefined ? `pod/${name}` : `${owner.kind.toLowerCase()}/${owner.name}`;
 }
 
 /** `--name=value`, `--name value` or `--name` alone, which gives "". */

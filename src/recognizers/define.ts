@@ -18,6 +18,8 @@ export interface Recognizer {
   readonly summary: string;
   /** What several findings have in common, after their number: "objects are …". */
   readonly plural: string;
+  /** A sentence that counts what its findings come to; shown below them. */
+  sum?(findings: readonly Finding[]): string | undefined;
   /** Parts of the knowledge it cannot do without: missing one makes it inconclusive. */
   readonly needs: readonly Part[];
   /** Parts that make its verdict stronger or richer. */
@@ -109,9 +111,9 @@ export interface Finding {
 
 export interface Moment {
   readonly atMs: number;
-  /** Half a sentence: "node b is Ready again". */
+  /** Half a sentence, whatever their number: "node b is Ready again", "runner lost". */
   readonly says: string;
-  /** Findings that share it are told once, with this before it instead of a name each. */
+  /** Whom it befell: findings that share it are told once, with their names or number. */
   readonly who?: string;
 }
 
@@ -126,6 +128,8 @@ export interface Remedy {
   readonly do: string;
   /** Fact that must hold something for this remedy to apply. */
   readonly onlyIf?: string;
+  /** It only looks around: shown with the finding itself, left out of a larger incident's cure. */
+  readonly look?: true;
   /** Command, if it is one; `{fact}` is filled in. */
   readonly command?: string;
   readonly risk: Risk;

@@ -30,7 +30,7 @@ export function incidentsOf(findings: readonly JudgedFinding[], asOfMs: number):
   return groups(shown)
     .filter((group) => group.some((each) => each.recognizer.severity === "failure"))
     .map((group) => incidentOf(group, asOfMs))
-    .sort((one, two) => startOf(one) - startOf(two));
+    .sort((one, two) => two.struck - one.struck || startOf(one) - startOf(two));
 }
 
 const startOf = (incident: Incident) => incident.timeline[0]?.atMs ?? 0;
@@ -144,7 +144,7 @@ function timelineOf(findings: readonly JudgedFinding[]): TimelineEntry[] {
       const until = lastMs - atMs >= 1_000 ? ` (until ${clock(lastMs)})` : "";
       if (who.length === 0) return { atMs, says };
       const names = who.length > 3 ? count(who.length, "object") : who.join(", ");
-      return { atMs, says: `${names} ${says}${until}` };
+      return { atMs, says: `${says}: ${names}${until}` };
     });
 }
 

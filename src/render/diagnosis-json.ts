@@ -1,5 +1,5 @@
 import type { Diagnosis, JudgedFinding } from "../recognizers/diagnose.ts";
-import { fill } from "./remedies.ts";
+import { remediesOf } from "./remedies.ts";
 
 /** The diagnosis as JSON; its schema is docs/doctor.schema.json. */
 export function diagnosisJson(diagnosis: Diagnosis): string {
@@ -49,7 +49,7 @@ function findingData(finding: JudgedFinding) {
       ...(place.line === undefined ? {} : { line: place.line }),
     })),
     causes: finding.causes,
-    remedies: recognizer.remedies.map((remedy) => fill(remedy, finding.facts)),
+    remedies: remediesOf([finding]).map(({ look, onlyIf, from, ...remedy }) => remedy),
     doesNotHelp: recognizer.doesNotHelp,
     ...(defect === undefined ? {} : { defect }),
     ...(finding.foldedInto === undefined ? {} : { foldedInto: finding.foldedInto }),

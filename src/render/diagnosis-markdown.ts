@@ -2,7 +2,7 @@ import type { Diagnosis, JudgedFinding } from "../recognizers/diagnose.ts";
 import type { Incident } from "../recognizers/incidents.ts";
 import { stamp } from "../recognizers/words.ts";
 import { code, escaped } from "./markdown.ts";
-import { remediesOf } from "./remedies.ts";
+import { cureOf, uselessOf } from "./remedies.ts";
 
 /** The diagnosis as Markdown, for an issue or a chat. Evidence is never taken as markup. */
 export function diagnosisMarkdown(diagnosis: Diagnosis): string {
@@ -36,8 +36,8 @@ export function diagnosisMarkdown(diagnosis: Diagnosis): string {
 
 function incidentLines(incident: Incident, number: number): string[] {
   const { root, findings, timeline } = incident;
-  const remedies = remediesOf(findings.filter((each) => each.recognizer.severity !== "wait"));
-  const useless = [...new Set(findings.flatMap((each) => each.recognizer.doesNotHelp))];
+  const remedies = cureOf(findings.filter((each) => each.recognizer.severity !== "wait"));
+  const useless = uselessOf(findings);
   return [
     `## Incident ${number}: ${escaped(root.says)}`,
     "",

@@ -2,7 +2,8 @@ import { styleText } from "node:util";
 import type { Diagnosis, JudgedFinding, NotJudged } from "../recognizers/diagnose.ts";
 import type { Incident } from "../recognizers/incidents.ts";
 import { clock, count, stamp } from "../recognizers/words.ts";
-import { remediesOf } from "./remedies.ts";
+import { cureOf, uselessOf } from "./remedies.ts";
+import { wrappedCommand } from "./shell.ts";
 import { wrapped } from "./wrap.ts";
 
 export interface TextOptions {
@@ -14,6 +15,8 @@ export interface TextOptions {
 
 /** Findings listed below one heading before the rest is only counted. */
 const LISTED = 8;
+/** Places of one finding that are shown; --all shows every one. */
+const CITED = 3;
 
 /** The diagnosis for a terminal. Colour is an extra: every meaning is in the words. */
 export function diagnosisText(diagnosis: Diagnosis, options: TextOptions): string {
@@ -34,21 +37,23 @@ export function diagnosisText(diagnosis: Diagnosis, options: TextOptions): strin
 
 function summaryOf({ incidents, findings, notJudged }: Diagnosis): string {
   const shown = findings.filter((each) => each.foldedInto === undefined);
+  const usual = notJudged.filter((each) => each.missing.some((one) => one.usual)).length;
   const of = (severity: string) =>
     shown.filter((each) => each.recognizer.severity === severity).length;
   const said = [
     incidents.length === 0 ? "no failure" : count(incidents.length, "incident"),
     of("risk") === 0 ? "" : count(of("risk"), "risk"),
     of("wait") === 0 ? "" : count(of("wait"), "wait"),
-    notJudged.length === 0 ? "" : `${notJudged.length} not judged`,
+    usual === 0 ? "" : `${usual} not judged`,
   ];
   return said.filter((each) => each !== "").join(", ");
 }
 
 function writeIncident(page: Page, incident: Incident, number: number): void {
-  const { root, findings, timeline } = incident;
+  const { root, findings, timeline, struck } = incident;
   page.gap();
   page.heading(`INCIDENT ${number}`, "red", root.says + page.cite(root));
+  if (struck > 1) page.line(`It strikes ${struck} objects.`, 2);
   for (const group of grouped(findings.filter((each) => each !== root))) page.group(group);
   writeDefects(page, findings);
   if (timeline.length > 0) {
@@ -73,16 +78,17 @@ function writeDefects(page: Page, findings: readonly JudgedFinding[]): void {
 
 function writeCure(page: Page, findings: readonly JudgedFinding[]): void {
   const failed = findings.filter((each) => each.recognizer.severity !== "wait");
-  const remedies = remediesOf(failed);
+  const remedies = cureOf(failed);
   if (remedies.length > 0) page.line("Cure, in this order", 2);
   remedies.forEach((remedy, index) => {
     page.item(`${index + 1}.`, `${remedy.do} [${remedy.risk}]`, 4);
     if (remedy.command !== undefined) page.command(remedy.command, 7);
     if (remedy.risk === "read-only") return;
+    if (/disruptive|destructive/.test(remedy.risk)) page.item("Effect:", remedy.effect, 7);
     page.item("Price:", remedy.price, 7);
     page.item("Done when:", remedy.verify, 7);
   });
-  const useless = [...new Set(failed.flatMap((each) => each.recognizer.doesNotHelp))];
+  const useless = uselessOf(failed);
   if (useless.length > 0) page.line("Will not help", 2);
   for (const each of useless) page.item("-", each, 4);
 }
@@ -150,9 +156,8 @@ class Page {
     this.#lines.push(...wrapped(`${head} ${text}`, columns, indent, indent + head.length + 1));
   }
 
-  /** A command stays on one line, for it is copied. */
   command(text: string, indent: number): void {
-    this.#lines.push(`${" ".repeat(indent)}${text}`);
+    this.#lines.push(...wrappedCommand(text, this.#options.columns, indent));
   }
 
   group(group: readonly JudgedFinding[]): void {
@@ -167,26 +172,30 @@ class Page {
       this.line((each.short ?? each.says) + this.cite(each), 4);
     }
     if (group.length > LISTED) this.line(`and ${group.length - LISTED} more`, 4);
+    const sum = first.recognizer.sum?.(group);
+    if (sum !== undefined) this.line(sum, 2);
   }
 
   /** Numbers of the places where a finding is written. */
   cite(finding: JudgedFinding): string {
-    const cites = this.#options.all ? finding.cites : finding.cites.slice(0, 2);
-    const numbers = new Set(
-      cites.map(({ place }) => {
-        const key = place.line === undefined ? place.origin : `${place.origin}:${place.line}`;
-        const number = this.#places.get(key) ?? this.#places.size + 1;
-        this.#places.set(key, number);
-        return number;
-      }),
+    const places = new Set(
+      finding.cites.map(({ place }) =>
+        place.line === undefined ? place.origin : `${place.origin}:${place.line}`,
+      ),
     );
-    return numbers.size === 0 ? "" : ` [${[...numbers].join(",")}]`;
+    const shown = this.#options.all ? [...places] : [...places].slice(0, CITED);
+    const numbers = shown.map((place) => {
+      const number = this.#places.get(place) ?? this.#places.size + 1;
+      this.#places.set(place, number);
+      return number;
+    });
+    return numbers.length === 0 ? "" : ` [${numbers.join(",")}]`;
   }
 
   sources(): void {
     if (this.#places.size === 0) return;
-    const all = [...this.#places].map(([place, number]) => `[${number}] ${place}`);
-    this.item("Evidence:", all.join("  "), 0);
+    this.line("Evidence:");
+    for (const [place, number] of this.#places) this.item(`[${number}]`, place, 2);
   }
 
   text(): string {

@@ -173,10 +173,9 @@ function symptoms({ failures, recognizers }: Story): string {
 
 function resolution({ findings }: Story): string {
   const steps = new Map<string, FindingData["remedies"][number]>();
-  for (const { remedies, severity, facts } of findings) {
+  for (const { remedies, severity } of findings) {
     if (severity === "wait") continue;
     for (const each of remedies) {
-      if (each.onlyIf !== undefined && isEmpty(facts[each.onlyIf])) continue;
       if (!steps.has(each.command ?? each.do)) steps.set(each.command ?? each.do, each);
     }
   }
@@ -197,12 +196,6 @@ function resolution({ findings }: Story): string {
     useless.map((each) => `- ${escaped(each)}`).join("\n"),
   ].join("\n\n");
 }
-
-const isEmpty = (value: unknown) =>
-  value === undefined ||
-  value === "" ||
-  value === false ||
-  (Array.isArray(value) && value.length === 0);
 
 function lessons({ failures, recognizers }: Story): string {
   const ids = [...new Set(failures.map((each) => each.id))];

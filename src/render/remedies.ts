@@ -25,6 +25,19 @@ export function remediesOf(findings: readonly JudgedFinding[]): FilledRemedy[] {
   return [...steps.values()];
 }
 
+/** An incident's cure: what acts, root first; looking around only where nothing else is to do. */
+export function cureOf(findings: readonly JudgedFinding[]): FilledRemedy[] {
+  const all = remediesOf(findings);
+  const acts = all.filter((each) => each.look !== true);
+  return acts.length > 0 ? acts : all;
+}
+
+/** What does not help against the failures of an incident, each once. */
+export function uselessOf(findings: readonly JudgedFinding[]): string[] {
+  const failures = findings.filter((each) => each.recognizer.severity === "failure");
+  return [...new Set(failures.flatMap((each) => each.recognizer.doesNotHelp))];
+}
+
 /** One remedy with `{fact}` filled in; a fact that is not known stays as its name in capitals. */
 export function fill(remedy: Remedy, facts: FactTable): Remedy {
   const put = (text: string) =>

@@ -45,6 +45,7 @@ export const leaderElectionLost = defineRecognizer({
     {
       do: "See who leads now.",
       command: "kubectl get leases -A",
+      look: true,
       risk: "read-only",
       precondition: "None.",
       effect: "You know whether somebody took over.",

@@ -46,6 +46,7 @@ export const controlPlaneUnsteady = defineRecognizer({
     {
       do: "Look at etcd first: its disk's latency, its leader, its log.",
       command: "kubectl -n kube-system logs -l component=etcd --tail=100",
+      look: true,
       risk: "read-only",
       precondition: "None.",
       effect: "You see whether the disk is contended or a member is away.",

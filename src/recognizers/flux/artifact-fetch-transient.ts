@@ -61,6 +61,7 @@ export const artifactFetchTransient = defineRecognizer({
     {
       do: "Check first that the controller is admitted to the source-controller's artifact port.",
       command: "kubectl get networkpolicies -A",
+      look: true,
       risk: "read-only",
       precondition: "None.",
       effect: "You know that no policy is at fault.",
@@ -106,6 +107,7 @@ function findingOf(trouble: ArtifactTrouble, sign: ControlPlaneSign, asOfMs: num
     says: ongoing
       ? `${object.key} fetches its artifact, ongoing for ${took}; its runner is alive.`
       : `${object.key} could not fetch its artifact within ${took}${tries}; it retries.`,
+    short: `${object.key}: ${ongoing ? "ongoing for" : "given up after"} ${took}${tries}`,
     facts: {
       state: ongoing ? "ongoing" : "given up, retried",
       since: stamp(sinceMs),
@@ -117,10 +119,12 @@ function findingOf(trouble: ArtifactTrouble, sign: ControlPlaneSign, asOfMs: num
     since: stamp(sinceMs),
     causes: [CONTROL_PLANE],
     moments: [
-      { atMs: sinceMs, says: "begin to fetch their artifact", who: object.key },
+      { atMs: sinceMs, says: "begin of the silent download", who: object.key },
       ...(ongoing
         ? []
-        : [{ atMs: endedMs, says: "give up with ArtifactFailed, and retry", who: object.key }]),
+        : [
+            { atMs: endedMs, says: "given up with ArtifactFailed, to be retried", who: object.key },
+          ]),
     ],
   };
 }

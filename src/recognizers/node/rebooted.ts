@@ -53,6 +53,7 @@ export const nodeRebooted = defineRecognizer({
     {
       do: "Look at what ran on node {node}: runner pods and the Terraform objects they served.",
       command: "kubectl get pods -A -o wide --field-selector spec.nodeName={node}",
+      look: true,
       risk: "read-only",
       precondition: "None.",
       effect: "You see what was struck.",

@@ -14,9 +14,10 @@ export const applyLong = defineRecognizer({
   maturity: "trial",
   severity: "wait",
   summary: "Checks for applies that take long while their runner is alive.",
-  plural: "applies take long, their runners alive",
+  plural: "applies take long, their runners alive; a restart of the controller would cut them",
   needs: ["terraforms", "pods", "nodes"],
   wants: ["leadership"],
+  specialises: ["tofu/state-lock-held"],
   lookAlikes: [
     {
       id: "tofu/reconcile-parked",
@@ -48,7 +49,10 @@ export const applyLong = defineRecognizer({
       const node = known.nodes.find((each) => each.name === runner.pod?.node);
       findings.push({
         objects: [object.ref],
-        says: `${object.key} applies since ${clock(call.sinceMs)}; its runner is alive.`,
+        says:
+          `${object.key} applies since ${clock(call.sinceMs)}, its runner alive: ` +
+          "a restart of the controller now would cut it.",
+        short: `${object.key}, since ${clock(call.sinceMs)}`,
         facts: {
           stage: call.stage,
           since: stamp(call.sinceMs),

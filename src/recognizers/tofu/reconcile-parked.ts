@@ -12,6 +12,11 @@ export const reconcileParked = defineRecognizer({
   severity: "failure",
   summary: "Checks for reconciles that wait for ever for a runner that is gone.",
   plural: "objects are parked in a call to a runner that is gone",
+  sum(findings) {
+    const workers = findings[0]?.facts.workers;
+    const of = workers === 0 || workers === undefined ? "" : ` of ${workers}`;
+    return `${findings.length}${of} workers are lost to them.`;
+  },
   needs: ["terraforms", "pods", "leadership", "activity"],
   wants: ["nodes", "sources", "calls", "controlPlane", "unread"],
   lookAlikes: [
@@ -74,18 +79,20 @@ export const reconcileParked = defineRecognizer({
       verify: "None of them is Applying any more.",
     },
     {
-      do: "Restart the controller: delete its pod {controllerPod}.",
-      command: "kubectl -n {controllerNamespace} delete pod {controllerPod}",
+      do: "Restart the controller ({controllerPod} leads now).",
+      command: "kubectl -n {controllerNamespace} rollout restart {controllerWorkload}",
       risk: "disruptive",
       precondition: "No apply runs, or those that run may be cut.",
       effect:
-        "The parked passes end with the process. The old pod leads on for up to " +
-        "{gracefulShutdown} of graceful shutdown; nothing is reconciled until then.",
+        "The old pod leads on for up to {gracefulShutdown} of graceful shutdown, and nothing is " +
+        "reconciled meanwhile; then the parked passes end with it.",
       price:
         "Every apply that runs is cut: its runner is deleted, its lock may remain, the next pass " +
         'fails with "Saved plan is stale" and the one after it applies anew.',
       undo: "None needed; an apply that was cut is applied anew.",
-      verify: "The leader Lease is held by a pod that started after the restart.",
+      verify:
+        "The leader Lease is held by a pod that started after the restart; `rollout status` says " +
+        "done long before that.",
     },
     {
       do: "Delete the runner pods in phase Failed.",
@@ -170,6 +177,8 @@ function findingOf(call: CallView, applies: readonly string[], asOfMs: number): 
       knownBy: [...call.by],
       runningApplies: applies,
       controllerPod: controller?.pod.name ?? "",
+      controllerWorkload: controller?.workload ?? "",
+      workers: call.workers?.maximum ?? controller?.concurrent ?? 0,
       controllerNamespace: controller?.pod.namespace ?? "",
       controllerStarted: controller?.startedMs === undefined ? "" : stamp(controller.startedMs),
       controllerVersion: controller?.version ?? "unknown",
@@ -182,10 +191,10 @@ function findingOf(call: CallView, applies: readonly string[], asOfMs: number): 
     since: stamp(sinceMs),
     causes: runner.pod?.node === undefined ? [] : [`Node/${runner.pod.node}`],
     moments: [
-      { atMs: sinceMs, says: `enter ${where}`, who: object.key },
+      { atMs: sinceMs, says: `in ${where}`, who: object.key },
       ...(runner.goneMs === undefined
         ? []
-        : [{ atMs: runner.goneMs, says: "lose their runner", who: object.key }]),
+        : [{ atMs: runner.goneMs, says: "runner lost", who: object.key }]),
     ],
   };
 }
@@ -209,11 +218,11 @@ function citesOf(call: CallView): Cite[] {
   return [
     citeReady(object),
     ...(runner.pod === undefined ? [] : [citePod(runner.pod, runner.says)]),
-    ...citeLeader(call),
     ...(call.by.includes("log") && pass !== undefined
       ? [citeLine(pass.last, "Last line of the object in the log: ")]
       : []),
     ...(call.by.includes("metrics") && workers !== undefined ? [citeWorkers(workers)] : []),
+    ...citeLeader(call),
   ];
 }
 

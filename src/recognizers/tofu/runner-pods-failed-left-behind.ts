@@ -32,6 +32,7 @@ export const runnerPodsFailedLeftBehind = defineRecognizer({
     const findings = failed.map((pod) => ({
       objects: [pod.ref],
       says: `Runner pod ${pod.key} is Failed (${pod.reason ?? "no reason given"}) and was left.`,
+      short: `${pod.key} (${pod.reason ?? "no reason given"}) on node ${pod.node ?? "unknown"}`,
       facts: {
         reason: pod.reason ?? "",
         node: pod.node ?? "",

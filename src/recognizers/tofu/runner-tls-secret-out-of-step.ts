@@ -1,4 +1,4 @@
-import { flagOf } from "../../evidence/controllers.ts";
+import { type ControllerView, flagOf } from "../../evidence/controllers.ts";
 import type { EvidenceObject, LogLine, LogStream } from "../../evidence/model.ts";
 import type { PodView } from "../../evidence/pods.ts";
 import { isRunner } from "../../evidence/runners.ts";
@@ -41,7 +41,7 @@ export const runnerTlsSecretOutOfStep = defineRecognizer({
         undecided.push({ objects: [pod.ref], why, missing: [missing("secrets")] });
         continue;
       }
-      findings.push(findingOf(pod, name, line, controllers?.[0]?.pod));
+      findings.push(findingOf(pod, name, line, controllers?.[0]));
     }
     return verdictOf(findings, undecided, "No runner fails for a Secret that does not exist.");
   },
@@ -49,7 +49,7 @@ export const runnerTlsSecretOutOfStep = defineRecognizer({
   remedies: [
     {
       do: "Restart the controller: it makes the Secret anew and tells the runners its name.",
-      command: "kubectl -n {controllerNamespace} delete pod {controllerPod}",
+      command: "kubectl -n {controllerNamespace} rollout restart {controllerWorkload}",
       risk: "disruptive",
       precondition: "No apply runs, or those that run may be cut.",
       effect: "The controller makes a new CA and new Secrets.",
@@ -120,7 +120,7 @@ function findingOf(
   pod: PodView,
   secret: string,
   line: LogLine | undefined,
-  controller: PodView | undefined,
+  controller: ControllerView | undefined,
 ): Finding {
   const name = pod.owner?.name ?? pod.name.replace(/-tf-runner$/, "");
   return {
@@ -130,8 +130,8 @@ function findingOf(
       secret,
       namespace: pod.namespace,
       pod: pod.key,
-      controllerPod: controller?.name ?? "",
-      controllerNamespace: controller?.namespace ?? "",
+      controllerWorkload: controller?.workload ?? "",
+      controllerNamespace: controller?.pod.namespace ?? "",
     },
     cites: [
       citePod(pod, `Pod ${pod.key} is told --tls-secret-name ${secret} and does not stay up`),

@@ -54,7 +54,7 @@ export const stateLockOrphaned = defineRecognizer({
       do: "Unlock with that very id: spec.tfstate.forceUnlock yes, lockIdentifier {lockId}.",
       command:
         "kubectl -n {namespace} patch terraform {name} --type merge -p " +
-        '\'{"spec":{"tfstate":{"forceUnlock":"yes","lockIdentifier":"{lockId}"}}}\'',
+        '\'{"spec": {"tfstate": {"forceUnlock": "yes", "lockIdentifier": "{lockId}"}}}\'',
       risk: "destructive",
       precondition: "Nothing writes this state; the lock's id was read again just now.",
       effect: "The next pass unlocks, plans and goes on.",
@@ -89,7 +89,8 @@ function findingOf(lock: LockView, says: string, failures: number): Finding {
   const operation = lock.operation ?? "unknown";
   return {
     objects: lock.objects.map((each) => `Terraform/${each}`),
-    says: `${key} is locked by a ${operation} whose runner is gone (lock ${lock.id}).`,
+    says: `The state of ${key} is locked (${operation}) by a runner that is gone.`,
+    short: `${key}: ${operation}, lock ${lock.id}`,
     facts: {
       lockId: lock.id,
       operation,
@@ -107,7 +108,7 @@ function findingOf(lock: LockView, says: string, failures: number): Finding {
     moments:
       lock.createdMs === undefined
         ? []
-        : [{ atMs: lock.createdMs, says: `take the lock of a ${operation}`, who: key }],
+        : [{ atMs: lock.createdMs, says: `state lock taken (${operation})`, who: key }],
   };
 }
 

@@ -71,6 +71,7 @@ function findingOf(object: TerraformView, byKey: ReadonlyMap<string, TerraformVi
   return {
     objects: [object.ref],
     says: `${object.key} waits for ${root} and clears by itself.`,
+    short: `${object.key}, for ${root}`,
     facts: { root, chain, rootNamespace, rootName },
     cites,
     since: stampOf(object.ready?.sinceMs),

@@ -41,6 +41,7 @@ export const workerPoolExhausted = defineRecognizer({
   remedies: [
     {
       do: "End what holds the workers: see the findings on {heldBy}.",
+      look: true,
       risk: "read-only",
       precondition: "None.",
       effect: "Each worker that is freed takes the next object.",
