@@ -284,6 +284,22 @@ describe("an engine that ends", () => {
     expect(launches(world)).toBe(2);
   });
 
+  test("in order leaves nothing of the runs it has collected", async () => {
+    const world = new World();
+    await world.source();
+    await world.apply(terraformOf());
+    const { engine } = await world.start();
+    let stopped: Promise<void> | undefined;
+    world.beforeDecision = ({ run }) => {
+      if (run?.outcome !== undefined) stopped ??= engine.stop();
+    };
+    await world.until("its plan is collected", () => stopped !== undefined);
+    await world.clock.advance(5_000);
+    await stopped;
+    expect((await world.terraform()).status?.lastRun?.outcome).toBe("succeeded");
+    expect(await world.platform.list(world.call())).toEqual([]);
+  });
+
   test("draining starts nothing new and waits for what runs", async () => {
     const world = new World({ script: () => ({ stageMs: { plan: 10_000 } }) });
     await world.source();

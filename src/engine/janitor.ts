@@ -35,6 +35,15 @@ export class Janitor {
     this.#queue.add(runId);
   }
 
+  /** Resolves once all is removed that can be removed now, or when the signal fires. */
+  async settle(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#ports;
+    for (let size = this.#queue.size(); size.ready + size.running > 0; size = this.#queue.size()) {
+      if (signal.aborted) return;
+      await clock.sleep(LOOK_MS, signal);
+    }
+  }
+
   /** Works until the signal fires. */
   async work(signal: AbortSignal): Promise<void> {
     for (;;) {

@@ -93,12 +93,16 @@ export class Session {
     }
   }
 
-  /** Begins no further pass, and waits for those that go on and for the logs. */
+  /**
+   * Begins no further pass, and waits for those that go on, for the logs, and until nothing is left
+   * of runs that were collected: their runners would wait for the next engine, with their secrets.
+   */
   async finish(): Promise<void> {
     this.#stopping = true;
     this.#closing.abort();
     await this.#workers;
     await this.#supervisors.detach();
+    await this.#janitor.settle(this.#over.signal);
   }
 
   /** Ends everything at once: passes are given up, and what they would still write is refused. */
