@@ -82,6 +82,10 @@ export class EngineWorld {
   get subjects(): readonly Subject[] {
     return this.#subjects;
   }
+  /** An engine has been started and has not ended. */
+  get runs(): boolean {
+    return this.#engine?.exitCode === null && this.#engine.signalCode === null;
+  }
   get pid(): number {
     const pid = this.#engine?.pid;
     if (pid === undefined) throw new Error("No engine runs");
@@ -132,7 +136,7 @@ export class EngineWorld {
   /** Ctrl-C, and its end; the exit code. */
   async stop(): Promise<number | null> {
     const engine = this.#engine;
-    if (engine === undefined || engine.exitCode !== null || engine.signalCode !== null) return null;
+    if (engine === undefined || !this.runs) return null;
     const ended = once(engine, "exit");
     engine.kill("SIGINT");
     const late = setTimeout(() => engine.kill("SIGKILL"), STOP_MS);
@@ -248,7 +252,7 @@ export class EngineWorld {
   /** Ends everything that is left, and removes it. */
   async close(): Promise<void> {
     await this.#listener.end();
-    if (this.#engine?.exitCode === null && this.#engine.signalCode === null) await this.kill();
+    if (this.runs) await this.kill();
     await this.traces.killAll();
     this.traces.end();
     this.#clock.close();
