@@ -72,17 +72,13 @@ async function reach(stage: StageName, subject: Subject): Promise<Cell> {
       break;
     case "destroy":
       await subject.settled();
-      await world.client.store.delete(refOf(subject), {}, world.call());
+      await world.remove(subject);
       await subject.effect("last", "destroy");
       break;
   }
   const held = stage === "destroy" ? "apply" : stage;
   await until(`${subject.name} is held in ${held}`, () => subject.stage() === held);
   return { stage, subject, runId: subject.runId(), runner: subject.runner() };
-}
-
-function refOf({ name }: Subject) {
-  return { kind: "Terraform", namespace: "default", name } as const;
 }
 
 /** Nothing holds a runner in artifact but its work; so it is stopped there. */

@@ -108,6 +108,13 @@ export class EngineWorld {
     this.estate.write({ name, files: workspace.files(resources), spec, padded, more });
   }
 
+  /** A person deletes the object. Its manifest goes too, or it would be made anew. */
+  async remove({ name }: Subject): Promise<void> {
+    this.estate.remove(name);
+    const ref = { kind: "Terraform", namespace: "default", name } as const;
+    await this.client.store.delete(ref, {}, this.call());
+  }
+
   /** Starts the engine and waits until it answers; returns when it did. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<number> {
     const engine = this.spawn(["up", ...this.#flags], env);

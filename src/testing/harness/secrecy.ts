@@ -59,8 +59,13 @@ function contentOf(path: string): Buffer {
   }
 }
 
+/** The value, and what base64 makes of it wherever it stands in something longer. */
 function formsOf(value: string): string[] {
-  return [value, Buffer.from(value).toString("base64").replace(/=+$/, "")];
+  const inside = [0, 1, 2].map((before) => {
+    const text = Buffer.from(`${" ".repeat(before)}${value}`).toString("base64");
+    return text.replace(/=+$/, "").slice(before === 0 ? 0 : 4, -4);
+  });
+  return [value, ...inside];
 }
 
 function entriesIn(folder: string): string[] {
