@@ -22,6 +22,9 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 180_000,
+          // Real processes on a machine that others use too: one that fails is tried once more, and
+          // both tries are shown.
+          retry: 1,
           sequence: { groupOrder: 2 },
         },
       },
