@@ -580,7 +580,7 @@ describe("children that misbehave end in their bound", () => {
     const events = await two.events();
     clearInterval(watching);
     expect(events.at(-1)).toMatchObject({ outcome: { kind: "applied" } });
-    expect(largest).toBeLessThan(16 * limit);
+    expect(largest).toBeLessThan(12 * limit);
     expect(statSync(output).size).toBeLessThan(limit);
     expect(statSync(two.folder.log).size).toBeLessThan(2 * limit);
     expect(await two.log()).toContain("lines were not kept");
