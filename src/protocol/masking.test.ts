@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { MASKED, maskOf } from "./masking.ts";
+import { MASKED, maskOf, printable } from "./masking.ts";
 
 describe("a secret is masked", () => {
   const secret = 'pa<ss&"word\\1';
@@ -69,5 +69,27 @@ describe("what is left alone", () => {
   };
   test.each(Object.entries(cases))("%s", (_, { values, text }) => {
     expect(maskOf(values).apply(text)).toBe(text);
+  });
+});
+
+describe("what a terminal would obey does not reach it", () => {
+  const cases: Record<string, [text: string, is: string]> = {
+    colours: ["\u001b[31mred\u001b[0m", "red"],
+    "a title": ["a\u001b]0;title\u0007b", "ab"],
+    "a link": ["\u001b]8;;http://x\u001b\\here\u001b]8;;\u001b\\", "here"],
+    "a bell, a backspace, a delete": ["a\u0007b\bc\u007f", "abc"],
+    "C1 controls, which some terminals take for escapes": ["a\u009b31mb", "ab"],
+    "a torn escape": ["a\u001b", "a"],
+    "lines and tabs stay, and so does everything that prints": ["a\tb\nç → 😀", "a\tb\nç → 😀"],
+  };
+  test.each(Object.entries(cases))("%s", (_, [text, is]) => {
+    expect(printable(text)).toBe(is);
+    expect(maskOf([]).apply(text)).toBe(is);
+  });
+
+  test("nor does it part a secret, or belong to one", () => {
+    const mask = maskOf(["correct-horse", "with\u001b[1mescape"]);
+    expect(mask.apply("corr\u001b[1mect-horse")).toBe(MASKED);
+    expect(mask.apply("with\u001b[1mescape")).toBe(MASKED);
   });
 });

@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from "node:util";
+
 /** What stands in the place of a secret; OpenTofu's own words for the same. */
 export const MASKED = "(sensitive value)";
 
@@ -7,7 +9,10 @@ const LENGTH_MIN = 4;
 const EVERYDAY = new Set(["true", "false", "null", "none", "default"]);
 
 export interface Mask {
-  /** The text with every sensitive value, in any of the forms it may have taken, replaced. */
+  /**
+   * The text with every sensitive value, in any of the forms it may have taken, replaced; and
+   * without what a terminal would obey, for programs print it and people look at it there.
+   */
   readonly apply: (text: string) => string;
   /** Characters of the longest form: a cut within so many characters may split one. */
   readonly lengthMax: number;
@@ -18,17 +23,28 @@ export interface Mask {
  * programs print them: base64, escaped for JSON, escaped for a URL.
  */
 export function maskOf(values: readonly string[]): Mask {
-  const needles = [...new Set(values.flatMap(formsOf))].filter(
+  const shown = values.flatMap((value) => [value, printable(value)]);
+  const needles = [...new Set(shown.flatMap(formsOf))].filter(
     (form) => form.length >= LENGTH_MIN && !EVERYDAY.has(form.toLowerCase()),
   );
-  if (needles.length === 0) return { apply: (text) => text, lengthMax: 0 };
+  if (needles.length === 0) return { apply: printable, lengthMax: 0 };
   // The longest first, so that a value that contains another is replaced whole.
   needles.sort((a, b) => b.length - a.length);
   const any = new RegExp(needles.map((needle) => escaped(needle)).join("|"), "g");
   return {
-    apply: (text) => text.replaceAll(any, MASKED),
+    apply: (text) => printable(text).replaceAll(any, MASKED),
     lengthMax: needles[0]?.length ?? 0,
   };
+}
+
+// Everything that is neither a letter nor a line's end nor a tab.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
+
+/** Without colours, titles, cursor movements and other characters that do not print. */
+export function printable(text: string): string {
+  if (!CONTROL.test(text)) return text;
+  return stripVTControlCharacters(text).replaceAll(new RegExp(CONTROL, "g"), "");
 }
 
 function formsOf(value: string): string[] {

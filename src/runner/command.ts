@@ -205,7 +205,7 @@ class Listener {
     const texts = this.#errors.map(diagnosticText);
     const complaints = this.#complaints.join("\n");
     // With diagnostics stderr holds warnings at most; a panic leaves no diagnostics.
-    const said = texts.length > 0 ? texts.join("\n\n") : withoutFrame(complaints);
+    const said = texts.length > 0 ? texts.join("\n\n").trim() : complaintOf(complaints);
     const code = end.exitCode === undefined ? "" : ` with exit code ${end.exitCode}`;
     const text = said === "" ? `OpenTofu ended${code} and said nothing` : said;
     // Not from details: a provisioner's output may stand there, and may say anything.
@@ -232,13 +232,18 @@ class Listener {
   }
 }
 
+/** What init says before it comes to the point, of which a list shows the first line alone. */
+const PREAMBLE =
+  /^(Error: )?\w+ encountered problems during initiali[sz]ation,[\s\S]*?(?=^Error: )/m;
+
 /** Diagnostics on stderr stand in a frame. */
-function withoutFrame(text: string): string {
-  const lines = text.split("\n").map((line) => line.replace(/^[╷│╵|]\s?/, "").trimEnd());
+export function complaintOf(stderr: string): string {
+  const lines = stderr.split("\n").map((line) => line.replace(/^[╷│╵|]\s?/, "").trimEnd());
   return lines
     .join("\n")
     .replaceAll(/\n{3,}/g, "\n\n")
-    .trim();
+    .trim()
+    .replace(PREAMBLE, "");
 }
 
 function cut(text: string): string {
