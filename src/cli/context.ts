@@ -62,6 +62,11 @@ export function keyIn(context: Context, name: string): ObjectKey {
     : { namespace: context.flags.namespace, name };
 }
 
+/** The word for an object in a command that is proposed: with its namespace where it needs one. */
+export function wordFor({ namespace, name }: ObjectKey): string {
+  return namespace === "default" ? name : `${namespace}/${name}`;
+}
+
 const ATTEMPTS = 5;
 
 /** Read, change, write, again on a conflict: a person's change must not lose to a status write. */

@@ -1,4 +1,6 @@
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { memoryObjectStore } from "../adapters/memory/object-store.ts";
 import type { Terraform } from "../api/terraform.ts";
 import { EngineUnavailable } from "../ports/engine.ts";
@@ -270,6 +272,147 @@ test("up hands its flags on", async () => {
       knownHostsFile: undefined,
     },
   ]);
+});
+
+describe("an object that is suspended", () => {
+  test("is not reconciled, and that is said at once", async () => {
+    const { run, store } = stage();
+    await put(store, { suspend: true });
+    for (const words of [
+      ["reconcile", "app"],
+      ["reconcile", "app", "--wait"],
+    ]) {
+      const done = await run(...words);
+      expect(done).toMatchObject({ code: 1 });
+      expect(done.err).toContain('app is suspended, so nothing would happen; "nigari resume app"');
+    }
+  });
+
+  test("is deleted once it is resumed, and nobody waits for that", async () => {
+    const { run, store } = stage();
+    await put(store, { suspend: true });
+    const kept = { ...(await app(store)) };
+    kept.metadata = { ...kept.metadata, finalizers: ["finalizers.tf.contrib.fluxcd.io"] };
+    await store.update(kept, "main", call());
+    const done = await run("delete", "app", "--wait");
+    expect(done).toMatchObject({ code: 1 });
+    expect(done.err).toContain('app is suspended; it is done after "nigari resume app"');
+  });
+});
+
+test("an object that a manifest stands for comes back, and delete says so", async () => {
+  const { run, store } = stage();
+  await put(store, {});
+  const made = await app(store);
+  made.metadata = { ...made.metadata, labels: { "nigari.dev/applied-by": "up-0123" } };
+  await store.update(made, "main", call());
+  const done = await run("delete", "app");
+  expect(done).toMatchObject({ code: 0 });
+  expect(done.err).toContain('It came from a manifest of "nigari up"; while that stands there');
+});
+
+test("commands that are proposed name the namespace where it is another", async () => {
+  const { run, store } = stage();
+  await store.create(
+    {
+      apiVersion: "infra.contrib.fluxcd.io/v1alpha2",
+      kind: "Terraform",
+      metadata: { name: "app", namespace: "prod" },
+      spec: { interval: "5m", sourceRef: { kind: "GitRepository", name: "src" } },
+    },
+    call(),
+  );
+  const none = await run("approve", "app", "-n", "prod");
+  expect(none.err).toContain('"nigari describe prod/app" says why');
+  const ref = { kind: "Terraform", namespace: "prod", name: "app" } as const;
+  const object = await store.get(ref, call());
+  if (object === undefined) throw new Error("it is gone");
+  await store.update({ ...object, status: { plan: { pending: "plan-1" } } }, "status", call());
+  expect((await run("describe", "prod/app")).out).toContain("nigari approve prod/app plan-1");
+});
+
+describe("-o changes the form of", () => {
+  const cases: Record<string, string[]> = {
+    "one object": ["get", "terraform", "app"],
+    "a list": ["get"],
+    "a description": ["describe", "app"],
+    events: ["events"],
+    "a log line": ["logs", "app"],
+    "a plan": ["plan", "show", "app"],
+    states: ["state", "list"],
+    "what was applied": ["apply", "-f", "x"],
+    "the version": ["version"],
+  };
+  test.each(Object.entries(cases))("%s", async (_, words) => {
+    const { run, store, shell } = stage();
+    await put(store, {}, { plan: { pending: "plan-1" } });
+    const objects = [await app(store)];
+    shell.readManifests = async () => ({ version: "1", objects, diagnostics: [] });
+    await putPlanText(store, "Terraform will perform");
+    const asJson = await run(...words, "-o", "json");
+    expect(asJson).toMatchObject({ code: 0, err: "" });
+    const value = JSON.parse(asJson.out);
+    const asYaml = await run(...words, "-o", "yaml");
+    expect(asYaml).toMatchObject({ code: 0 });
+    expect(parse(asYaml.out)).toEqual(value);
+  });
+
+  test("one object, with its parts in the order people know", async () => {
+    const { run, store } = stage();
+    await put(store, {});
+    const { out } = await run("get", "terraform", "app", "-o", "yaml");
+    const heads = out.split("\n").filter((line) => /^\w/.test(line));
+    expect(heads.map((line) => line.split(":")[0])).toEqual([
+      "apiVersion",
+      "kind",
+      "metadata",
+      "spec",
+      "status",
+    ]);
+  });
+});
+
+async function putPlanText(store: ObjectStore, text: string): Promise<void> {
+  const { uid = "" } = (await app(store)).metadata;
+  const prefix = "infra.contrib.fluxcd.io";
+  await store.create(
+    {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: {
+        name: "tfplan-default-app.txt",
+        namespace: "default",
+        annotations: { [`${prefix}/plan-full-name`]: "app.txt", savedPlan: "plan-1" },
+        ownerReferences: [
+          { apiVersion: `${prefix}/v1alpha2`, kind: "Terraform", name: "app", uid },
+        ],
+      },
+      data: { tfplan: gzipSync(text).toString("base64") },
+    },
+    call(),
+  );
+}
+
+test("what happened to an object is told when it is gone", async () => {
+  const { run, store } = stage();
+  await store.create(
+    {
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name: "gone.1", namespace: "default" },
+      involvedObject: { kind: "Terraform", name: "gone", namespace: "default", uid: "u" },
+      type: "Normal",
+      reason: "TerraformDestroySucceed",
+      message: "Destroy applied successfully",
+      count: 2,
+    },
+    call(),
+  );
+  expect((await run("events", "gone")).out).toContain("Destroy applied successfully");
+  expect(await run("events", "never")).toMatchObject({ code: 4 });
+  const listed = await run("get", "events");
+  expect(listed.out).toMatch(/^NAME +TYPE +REASON +OBJECT +AGE +MESSAGE\n/);
+  expect(listed.out).toContain("TerraformDestroySucceed (x2)   Terraform/gone ");
 });
 
 describe("a state", () => {

@@ -299,8 +299,14 @@ function addVersion(program: Command, shell: Shell, done: Done): void {
   program
     .command("version")
     .description("the version of this program")
-    .action(() => {
-      shell.out.write(`nigari ${shell.version}\n`);
+    .action(async (_options, command: Command) => {
+      const { output } = common(command);
+      const { version } = shell;
+      if (output === "table") shell.out.write(`nigari ${version}\n`);
+      else {
+        const { inForm } = await import("./commands/read.ts");
+        shell.out.write(inForm(output, { version }));
+      }
       done(EXIT.ok);
     });
 }

@@ -68,7 +68,8 @@ function output(): Output {
     write: (text) => void stdout.write(text),
     error: (text) => void stderr.write(text),
     isTerminal,
-    columns: stdout.columns ?? 100,
+    // A terminal that does not know its width says 0.
+    columns: stdout.columns || 100,
     colours: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
   };
 }

@@ -1,6 +1,7 @@
-import { REQUESTED_AT } from "../../api/names.ts";
+import { keyOf } from "../../api/kinds.ts";
+import { APPLIED_BY, REQUESTED_AT } from "../../api/names.ts";
 import type { Terraform } from "../../api/terraform.ts";
-import { type Context, change, keyIn, mustGet } from "../context.ts";
+import { type Context, change, keyIn, mustGet, wordFor } from "../context.ts";
 import { target } from "../kinds.ts";
 import { CliError, EXIT } from "../world.ts";
 import { type WaitFlags, waitForRest } from "./wait.ts";
@@ -10,6 +11,14 @@ export const ACCEPT = "nigari.dev/accept";
 
 /** nigari reconcile NAME: asks for a pass now. */
 export async function reconcile(context: Context, name: string, flags: WaitFlags): Promise<number> {
+  const object = await mustGet(context, "Terraform", name);
+  if (object.spec.suspend === true) {
+    const word = wordFor(keyOf(object));
+    throw new CliError(
+      EXIT.failed,
+      `${word} is suspended, so nothing would happen; "nigari resume ${word}" ends that`,
+    );
+  }
   await request(context, name, () => {});
   context.shell.out.write(`Reconcile requested for ${keyIn(context, name).namespace}/${name}\n`);
   return finish(context, name, flags);
@@ -30,6 +39,15 @@ async function request(
 
 async function finish(context: Context, name: string, flags: WaitFlags): Promise<number> {
   if (!context.world.engineRuns) return later(context, flags);
+  const object = await context.world.store.get(
+    { kind: "Terraform", ...keyIn(context, name) },
+    context.call(),
+  );
+  if (object?.spec.suspend === true && object.status?.run === undefined) {
+    const word = wordFor(keyOf(object));
+    context.shell.out.error(`${word} is suspended; it is done after "nigari resume ${word}"\n`);
+    return flags.wait ? EXIT.failed : EXIT.ok;
+  }
   return flags.wait ? waitForRest(context, name, flags) : EXIT.ok;
 }
 
@@ -47,17 +65,18 @@ export async function approve(
   flags: WaitFlags,
 ): Promise<number> {
   const object = await mustGet(context, "Terraform", name);
+  const word = wordFor(keyOf(object));
   const pending = object.status?.plan?.pending ?? "";
   if (pending === "") {
     throw new CliError(
       EXIT.failed,
-      `No plan is pending for ${name}; "nigari describe ${name}" says why`,
+      `No plan is pending for ${word}; "nigari describe ${word}" says why`,
     );
   }
   if (planId !== undefined && planId !== pending) {
     throw new CliError(
       EXIT.failed,
-      `The pending plan is ${pending}, not ${planId}; look at it with "nigari plan show ${name}"`,
+      `The pending plan is ${pending}, not ${planId}; look at it with "nigari plan show ${word}"`,
     );
   }
   await request(context, name, (each) => {
@@ -82,7 +101,7 @@ export async function suspend(context: Context, name: string, on: boolean): Prom
     object.spec.suspend = on;
   });
   context.shell.out.write(`${on ? "Suspended" : "Resumed"} ${name}\n`);
-  return finish(context, name, { wait: false, timeoutMs: 0 });
+  return context.world.engineRuns ? EXIT.ok : later(context, { wait: false, timeoutMs: 0 });
 }
 
 /** nigari delete NAME [--wait] */
@@ -98,5 +117,10 @@ export async function remove(
   const ref = { kind, ...keyIn(context, name) };
   await context.world.store.delete(ref, uid === undefined ? {} : { uid }, context.call());
   context.shell.out.write(`Deletion of ${kind} ${name} requested\n`);
+  if (object.metadata.labels?.[APPLIED_BY]?.startsWith("up-") === true) {
+    context.shell.out.error(
+      'It came from a manifest of "nigari up"; while that stands there, it is made anew\n',
+    );
+  }
   return kind === "Terraform" ? finish(context, name, flags) : EXIT.ok;
 }

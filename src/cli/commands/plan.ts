@@ -1,7 +1,9 @@
 import { gunzipSync } from "node:zlib";
 import type { Secret } from "../../api/core.ts";
-import { type Context, keyIn, mustGet } from "../context.ts";
+import { keyOf } from "../../api/kinds.ts";
+import { type Context, mustGet, wordFor } from "../context.ts";
 import { CliError, EXIT } from "../world.ts";
+import { print } from "./read.ts";
 
 const PLAN_NAME = "infra.contrib.fluxcd.io/plan-full-name";
 const PLAN_CHUNK = "infra.contrib.fluxcd.io/plan-chunk";
@@ -10,31 +12,39 @@ const TEXT_BYTES_MAX = 64 * 1024 * 1024;
 /** nigari plan show NAME: the pending plan, as tofu shows it (sensitive values hidden by tofu). */
 export async function planShow(context: Context, name: string): Promise<number> {
   const object = await mustGet(context, "Terraform", name);
-  const pending = object.status?.plan?.pending ?? "";
+  const word = wordFor(keyOf(object));
+  const plan = object.status?.plan;
+  const pending = plan?.pending ?? "";
   if (pending === "") {
     throw new CliError(
       EXIT.failed,
-      `No plan is pending for ${name}; "nigari describe ${name}" says why`,
+      `No plan is pending for ${word}; "nigari describe ${word}" says why`,
     );
   }
-  const { namespace, name: bare } = keyIn(context, name);
+  const { namespace, name: bare } = keyOf(object);
   const { items } = await context.world.store.list("Secret", { namespace }, context.call());
   const pieces = items
-    .filter(({ metadata: { annotations } }) => {
-      return annotations?.[PLAN_NAME] === `${bare}.txt` && annotations.savedPlan === pending;
+    .filter(({ metadata: { annotations, ownerReferences } }) => {
+      const isItsOwn = ownerReferences?.some(({ uid }) => uid === object.metadata.uid) === true;
+      const isText = annotations?.[PLAN_NAME] === `${bare}.txt`;
+      return isItsOwn && isText && annotations?.savedPlan === pending;
     })
     .sort((a, b) => chunkOf(a) - chunkOf(b));
   if (pieces.length === 0) {
     throw new CliError(
       EXIT.incomplete,
-      `The plan ${pending} is not stored in a readable form; "nigari reconcile ${name}" plans anew`,
+      `The plan ${pending} is not stored in a readable form; "nigari reconcile ${word}" plans anew`,
     );
   }
   const packed = Buffer.concat(pieces.map(({ data }) => Buffer.from(data?.tfplan ?? "", "base64")));
   const text = gunzipSync(packed, { maxOutputLength: TEXT_BYTES_MAX }).toString("utf8");
   const { out } = context.shell;
+  if (context.flags.output !== "table") {
+    print(context, { namespace, name: bare, plan: pending, summary: plan?.summary, text });
+    return EXIT.ok;
+  }
   out.write(`${text.trimEnd()}\n`);
-  out.write(`\nApprove exactly this plan:  nigari approve ${name} ${pending}\n`);
+  out.write(`\nApprove exactly this plan:  nigari approve ${word} ${pending}\n`);
   return EXIT.ok;
 }
 

@@ -1,7 +1,8 @@
 import { stringify } from "yaml";
 import type { Event } from "../../api/core.ts";
 import { type AnyObject, type KindName, keyOf } from "../../api/kinds.ts";
-import { type Context, keyIn, mustGet } from "../context.ts";
+import type { LogLine } from "../../ports/runs.ts";
+import { type CommonFlags, type Context, keyIn, mustGet } from "../context.ts";
 import { target } from "../kinds.ts";
 import { describeView, eventsView } from "../views/describe.ts";
 import { listView, shown } from "../views/objects.ts";
@@ -37,7 +38,7 @@ export async function get(
     listView(kind, objects, {
       nowMs: context.shell.clock.now(),
       allNamespaces: flags.allNamespaces,
-      columns: out.columns,
+      columns: out.isTerminal ? out.columns : Number.POSITIVE_INFINITY,
       colours: out.colours,
     }),
   );
@@ -46,9 +47,12 @@ export async function get(
 
 /** Prints a value in the form asked for by -o. */
 export function print(context: Context, value: unknown): void {
-  const text =
-    context.flags.output === "json" ? `${JSON.stringify(value, null, 2)}\n` : stringify(value);
-  context.shell.out.write(text);
+  context.shell.out.write(inForm(context.flags.output, value));
+}
+
+/** A value as JSON or YAML. */
+export function inForm(form: CommonFlags["output"], value: unknown): string {
+  return form === "json" ? `${JSON.stringify(value, null, 2)}\n` : stringify(value);
 }
 
 async function select(
@@ -103,20 +107,44 @@ export async function events(
   name: string | undefined,
   flags: { allNamespaces: boolean },
 ): Promise<number> {
-  const uid =
-    name === undefined ? undefined : (await mustGet(context, "Terraform", name)).metadata.uid;
-  const namespace = flags.allNamespaces ? undefined : context.flags.namespace;
-  const found = await eventsOf(context, namespace, uid);
+  const found =
+    name === undefined
+      ? await eventsOf(
+          context,
+          flags.allNamespaces ? undefined : context.flags.namespace,
+          undefined,
+        )
+      : await eventsOfName(context, name);
   if (context.flags.output !== "table") print(context, found);
   else if (found.length === 0) context.shell.out.error("No events\n");
   else context.shell.out.write(eventsView(found, { nowMs: context.shell.clock.now() }));
   return EXIT.ok;
 }
 
+/** One JSON object a line, or one YAML document each, so that a stream of them can be read. */
+function lineIn(form: CommonFlags["output"], line: LogLine): string {
+  if (form === "json") return `${JSON.stringify(line)}\n`;
+  if (form === "yaml") return `---\n${stringify(line)}`;
+  return `${line.at} ${line.stage.padEnd(9)} ${line.text}\n`;
+}
+
 function noLines(name: string, run: string | undefined): string {
   return run === undefined
     ? `No run of ${name} has left log lines yet`
     : `No log lines of run ${run} of ${name}; without --run all that are kept are shown`;
+}
+
+/** Of the object, or of those that had its name: what happened outlives whom it happened to. */
+async function eventsOfName(context: Context, name: string): Promise<Event[]> {
+  const key = keyIn(context, name);
+  const all = await eventsOf(context, key.namespace, undefined);
+  const named = all.filter(({ involvedObject }) => involvedObject.name === key.name);
+  const object = await context.world.store.get({ kind: "Terraform", ...key }, context.call());
+  if (object === undefined) {
+    if (named.length === 0) await mustGet(context, "Terraform", name);
+    return named;
+  }
+  return named.filter(({ involvedObject }) => involvedObject.uid === object.metadata.uid);
 }
 
 export interface LogFlags {
@@ -134,8 +162,7 @@ export async function logs(context: Context, name: string, flags: LogFlags): Pro
   };
   const key = keyIn(context, name);
   const { out, interrupted } = context.shell;
-  const write = (line: { at: string; stage: string; text: string }) =>
-    out.write(`${line.at} ${line.stage.padEnd(9)} ${line.text}\n`);
+  const write = (line: LogLine) => out.write(lineIn(context.flags.output, line));
   if (!flags.follow || !context.world.engineRuns) {
     const lines = await context.world.logs.read(key, options, context.call());
     for (const line of lines) write(line);

@@ -2,7 +2,7 @@ import { formatDuration } from "../../api/duration.ts";
 import { CONDITION } from "../../api/names.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import type { LiveRun } from "../../ports/runs.ts";
-import { type Context, keyIn } from "../context.ts";
+import { type Context, keyIn, wordFor } from "../context.ts";
 import { atRest, conditionOf, statusWord } from "../views/status.ts";
 import { cut } from "../views/table.ts";
 import { CliError, EXIT, type Output } from "../world.ts";
@@ -22,6 +22,7 @@ export async function waitForRest(
 ): Promise<number> {
   const { clock, out, interrupted } = context.shell;
   const key = keyIn(context, name);
+  const word = wordFor(key);
   const startedMs = clock.monotonic();
   let before = "";
   while (!interrupted.aborted) {
@@ -39,8 +40,8 @@ export async function waitForRest(
     if (clock.monotonic() - startedMs > flags.timeoutMs) {
       throw new CliError(
         EXIT.failed,
-        `${name} is not at rest after ${formatDuration(flags.timeoutMs)}; it goes on: ` +
-          `"nigari describe ${name}" says what it waits for`,
+        `${word} is not at rest after ${formatDuration(flags.timeoutMs)}; it goes on: ` +
+          `"nigari describe ${word}" says what it waits for`,
       );
     }
     await clock.sleep(LOOK_MS, interrupted);
@@ -59,7 +60,7 @@ function ended(out: Output, object: Terraform): number {
 
 function words(object: Terraform): string {
   const run = object.status?.run;
-  return [statusWord(object).word, run?.stage, run?.note].join(" ");
+  return [statusWord(object).word, run?.stage, run?.note, failureOf(object)].join(" ");
 }
 
 function lineOf(object: Terraform, live: LiveRun | undefined, elapsedMs: number): string {
@@ -71,8 +72,15 @@ function lineOf(object: Terraform, live: LiveRun | undefined, elapsedMs: number)
   if (bar !== "") parts.push(bar);
   if (live !== undefined && live.inFlight.length > 0) parts.push(live.inFlight.join(", "));
   else if (run?.note !== undefined) parts.push(run.note);
+  else if (run === undefined) parts.push(failureOf(object));
   parts.push(formatDuration(Math.floor(elapsedMs / 1_000) * 1_000));
-  return parts.join(" · ");
+  return parts.filter((part) => part !== "").join(" · ");
+}
+
+/** Between two attempts: why the last one failed. */
+function failureOf(object: Terraform): string {
+  const ready = conditionOf(object, CONDITION.ready);
+  return ready?.status === "False" ? (ready.message.split("\n")[0] ?? "") : "";
 }
 
 /** "[####......] 4/10" */

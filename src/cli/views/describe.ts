@@ -1,6 +1,8 @@
 import type { Event } from "../../api/core.ts";
+import { keyOf } from "../../api/kinds.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import type { LiveRun } from "../../ports/runs.ts";
+import { wordFor } from "../context.ts";
 import { ageSince, deadlineClock, statusWord } from "./status.ts";
 import { table, wrap } from "./table.ts";
 
@@ -67,10 +69,15 @@ function now({ object, live, nowMs, engineRuns }: DescribeFacts): string[] {
 function planSection(object: Terraform, columns: number): string {
   const plan = object.status?.plan;
   if (plan?.pending === undefined || plan.pending === "") return "";
+  const run = object.status?.run;
+  const word = wordFor(keyOf(object));
+  if (run?.operation === "apply") {
+    return section("Plan", [`${plan.pending} is being applied.`], columns);
+  }
   const lines = [
     `${plan.pending} waits for approval${plan.summary === undefined ? "" : `: ${plan.summary}`}.`,
-    `Look at it:  nigari plan show ${object.metadata.name}`,
-    `Approve it:  nigari approve ${object.metadata.name} ${plan.pending}`,
+    `Look at it:  nigari plan show ${word}`,
+    `Approve it:  nigari approve ${word} ${plan.pending}`,
   ];
   return section("Plan", lines, columns);
 }
@@ -81,7 +88,7 @@ function lastRun(object: Terraform, nowMs: number): string[] {
   const unrecorded = run.unrecorded ?? [];
   return [
     `${run.operation} ${run.outcome} in stage ${run.stage}, ` +
-      `${ageSince(run.finishedAt, nowMs)} ago: ${run.message}`,
+      `${ageSince(run.finishedAt, nowMs)} ago: ${run.message.trim()}`,
     ...(unrecorded.length === 0 ? [] : [`May exist unrecorded: ${unrecorded.join(", ")}.`]),
   ];
 }

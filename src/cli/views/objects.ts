@@ -1,8 +1,9 @@
+import type { Event } from "../../api/core.ts";
 import type { AnyObject, KindName } from "../../api/kinds.ts";
 import { CONDITION } from "../../api/names.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import { ageSince, conditionOf, statusWord } from "./status.ts";
-import { type Colour, cut, paint, table } from "./table.ts";
+import { type Colour, paint, table } from "./table.ts";
 
 export interface ListView {
   readonly nowMs: number;
@@ -10,6 +11,8 @@ export interface ListView {
   readonly columns: number;
   readonly colours: boolean;
 }
+
+const MESSAGE = "MESSAGE";
 
 const MOOD: Record<string, Colour> = {
   good: "green",
@@ -22,14 +25,17 @@ const MOOD: Record<string, Colour> = {
 export function listView(kind: KindName, objects: readonly AnyObject[], view: ListView): string {
   const { heads, row } = columnsOf(kind, view);
   const namespaced = view.allNamespaces;
+  // What may be long comes last, where it pushes nothing aside.
+  const ordered = (cells: readonly string[], age: string) =>
+    heads.at(-1) === MESSAGE ? [...cells.slice(0, -1), age, cells.at(-1) ?? ""] : [...cells, age];
   return table(
-    [...(namespaced ? ["NAMESPACE"] : []), "NAME", ...heads, "AGE"],
+    [...(namespaced ? ["NAMESPACE"] : []), "NAME", ...ordered(heads, "AGE")],
     objects.map((object) => [
       ...(namespaced ? [object.metadata.namespace ?? ""] : []),
       object.metadata.name,
-      ...row(object),
-      ageSince(object.metadata.creationTimestamp, view.nowMs),
+      ...ordered(row(object), ageSince(object.metadata.creationTimestamp, view.nowMs)),
     ]),
+    { head: MESSAGE, columns: view.columns },
   );
 }
 
@@ -41,7 +47,7 @@ interface Columns {
 function columnsOf(kind: KindName, view: ListView): Columns {
   if (kind === "Terraform") {
     return {
-      heads: ["READY", "STATUS", "PLAN", "MESSAGE"],
+      heads: ["READY", "STATUS", "PLAN", MESSAGE],
       row: (object) => (object.kind === "Terraform" ? terraformRow(object, view) : []),
     };
   }
@@ -58,6 +64,18 @@ function columnsOf(kind: KindName, view: ListView): Columns {
       },
     };
   }
+  if (kind === "Event") {
+    return {
+      heads: ["TYPE", "REASON", "OBJECT", MESSAGE],
+      row: (object) => (object.kind === "Event" ? eventRow(object) : []),
+    };
+  }
+  if (kind === "Lease") {
+    return {
+      heads: ["HOLDER"],
+      row: (object) => [object.kind === "Lease" ? (object.spec?.holderIdentity ?? "") : ""],
+    };
+  }
   return {
     heads: ["KEYS"],
     row: (object) => [
@@ -69,18 +87,25 @@ function columnsOf(kind: KindName, view: ListView): Columns {
 function terraformRow(object: Terraform, view: ListView): readonly string[] {
   const ready = conditionOf(object, CONDITION.ready);
   const { word, mood } = statusWord(object);
-  const room = Math.max(30, view.columns - 75);
   return [
     ready?.status ?? "Unknown",
     paint(view.colours, MOOD[mood] ?? "dim", word),
     object.status?.plan?.pending ?? "",
-    cut((ready?.message ?? "").split("\n")[0] ?? "", room),
+    (ready?.message ?? "").split("\n")[0] ?? "",
   ];
+}
+
+function eventRow({ type, reason, count, involvedObject, message }: Event): readonly string[] {
+  const times = (count ?? 1) > 1 ? ` (x${count})` : "";
+  const object = `${involvedObject.kind}/${involvedObject.name}`;
+  return [type ?? "", `${reason ?? ""}${times}`, object, (message ?? "").split("\n")[0] ?? ""];
 }
 
 /** A copy for people and files: no managedFields; values of Secrets hidden unless asked for. */
 export function shown(object: AnyObject, reveal: boolean): AnyObject {
-  const copy = structuredClone(object);
+  const { apiVersion, kind, metadata, ...rest } = structuredClone(object);
+  // The order in which people write them.
+  const copy = { apiVersion, kind, metadata, ...rest } as AnyObject;
   delete copy.metadata.managedFields;
   if (copy.kind === "Secret" && !reveal) {
     for (const part of [copy.data, copy.stringData]) {

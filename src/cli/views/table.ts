@@ -2,11 +2,32 @@ import { stripVTControlCharacters, styleText } from "node:util";
 
 const wide = (text: string) => [...stripVTControlCharacters(text)].length;
 
+/** The column that gives way where the screen is narrow. */
+export interface Elastic {
+  readonly head: string;
+  /** Of the screen. */
+  readonly columns: number;
+}
+const ELASTIC_MIN = 20;
+
 /** Columns as kubectl prints them: upper-case heads, three spaces between. */
-export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = heads.map((head, column) =>
-    Math.max(wide(head), ...rows.map((row) => wide(row[column] ?? ""))),
+export function table(
+  heads: readonly string[],
+  all: readonly (readonly string[])[],
+  elastic?: Elastic,
+): string {
+  const widthsOf = (rows: readonly (readonly string[])[]) =>
+    heads.map((head, column) =>
+      rows.reduce((most, row) => Math.max(most, wide(row[column] ?? "")), wide(head)),
+    );
+  const at = elastic === undefined ? -1 : heads.indexOf(elastic.head);
+  const natural = widthsOf(all);
+  const others = natural.reduce((sum, width, column) => (column === at ? sum : sum + width + 3), 0);
+  const room = Math.max(ELASTIC_MIN, (elastic?.columns ?? 0) - others);
+  const rows = all.map((row) =>
+    row.map((cell, column) => (column === at ? cut(cell, room) : cell)),
   );
+  const widths = widthsOf(rows);
   const line = (cells: readonly string[]) =>
     cells
       .map((cell, column) =>
