@@ -98,7 +98,8 @@ function silentFetch(
   const { pods, nodes } = facts;
   const fate = pods && runnerFate(object, pass.last.atMs, pods, nodes).fate;
   const unknown = fate === undefined || fate === "unknown";
-  if (!unknown && !["alive", "starting", "same-sandbox"].includes(fate)) return undefined;
+  // A runner that is down or not up yet holds the pass by itself, after the same line.
+  if (!unknown && fate !== "alive") return undefined;
   return {
     object,
     state: unknown ? "maybe-fetching" : "fetching",

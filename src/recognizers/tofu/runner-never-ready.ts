@@ -146,9 +146,12 @@ function heldBy(pod: PodView, events: readonly EventView[], asOfMs: number): Hol
   return { cause: "unknown", says: reason === "" ? "No reason is given." : reason };
 }
 
+/** Modules create pods and meet quotas too; those are no runners. */
+const ABOUT_RUNNER = /lookup or create runner|runner pod|-tf-runner"/;
+
 function refusedFor(line: LogLine): Hold | undefined {
   const text = `${line.message} ${line.error ?? ""}`;
-  if (line.mark !== "runner-not-created" && !/runner/.test(line.message)) return undefined;
+  if (!ABOUT_RUNNER.test(text)) return undefined;
   if (/exceeded quota/.test(text)) return { cause: "quota", says: text };
   if (/serviceaccount "[^"]*" not found/i.test(text))
     return { cause: "service-account", says: text };
