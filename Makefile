@@ -1,7 +1,7 @@
 # Two commands for a newcomer, each of which sets everything up by itself:
 #   make demo   runs the main job on real input       make test   passes every test
 # They need git, make, Node.js with npm, and Go.
-.PHONY: demo test ok setup tools fix clean
+.PHONY: demo test ok setup tools cluster fix clean
 
 demo: tools
 	@npm run -s demo
@@ -21,6 +21,11 @@ setup:
 # OpenTofu and the test provider, built once from their Go modules into .tools/.
 tools: setup
 	@npm run -s tools
+
+# A real Kubernetes API server for test/real/doctor-cluster.test.ts, which is skipped without it:
+# etcd and kube-apiserver, built once from their Go modules (about ten minutes).
+cluster: setup
+	@npm run -s cluster
 
 fix: setup
 	@npm run -s fix

@@ -7,10 +7,11 @@ import { readManifest } from "../../evidence/manifest.ts";
 import type { Evidence } from "../../evidence/model.ts";
 import { Scene } from "../../evidence/scene.ts";
 import type { EvidenceSink } from "../../ports/evidence.ts";
+import { allCases } from "../../recognizers/cases.ts";
 import { diagnose } from "../../recognizers/diagnose.ts";
 import { recognizers } from "../../recognizers/index.ts";
 import { diagnosisData } from "../../render/diagnosis-json.ts";
-import { clusterOf, dumpOf } from "../../testing/doctor-worlds/dump.ts";
+import { clusterOf, type Dump, dumpOf } from "../../testing/doctor-worlds/dump.ts";
 import {
   type FakeApiServer,
   type FakeCluster,
@@ -22,6 +23,7 @@ import { createLoader, loadBundle } from "../bundle/load.ts";
 import { createClock } from "../system/clock.ts";
 import { type Collected, collectEvidence } from "./collect.ts";
 import { Connection } from "./connection.ts";
+import { resources } from "./resources.ts";
 
 const clock = createClock();
 const call = { signal: new AbortController().signal };
@@ -174,6 +176,66 @@ describe("what is collected of a cluster", () => {
     expect(texts.join("\n")).not.toContain("hunter2");
     expect(texts.join("\n")).toContain('"name":"password"');
   });
+});
+
+describe("every case of every recognizer", () => {
+  const rows = Object.entries(allCases)
+    .flatMap(([id, cases]) =>
+      [...cases.recognized, ...cases.ruledOut, ...cases.inconclusive].map((each) => ({ id, each })),
+    )
+    // A recording of dropped packets is made by hand; no API serves it.
+    .filter(({ each }) => dumpOf(each.scene).drops === undefined);
+
+  test.each(rows)("$id: $each.why", async ({ each: { scene } }) => {
+    const dump = dumpOf(scene);
+    const objects = [...dump.objects.map((each) => restarted(each, dump)), ...podsOfLogs(dump)];
+    const cluster = clusterOf({ ...dump, objects });
+    const { evidence } = await live(cluster, faultsOf(scene));
+    expect(keys(evidence)).toEqual(keys(scene.evidence()));
+  });
+
+  /** A scene may tell the log of a program without its pod; a cluster has both. */
+  function podsOfLogs({ objects, logs }: Dump) {
+    const names = new Set(
+      objects
+        .filter((each) => each.kind === "Pod")
+        .map((each) => (each.metadata as { name: string }).name),
+    );
+    const alone = logs.filter((log) => !names.has(log.name) && log.namespace === "kube-system");
+    return alone.flatMap(({ namespace, name }) => {
+      const pod = new Scene("2026-07-03T06:10:00Z").pod(`${namespace}/${name}`, {
+        ...{ node: "alpha", metadata: { labels: { component: name.replace(/-[^-]*$/, "") } } },
+      });
+      return dumpOf(pod).objects;
+    });
+  }
+
+  /** A container has the log of a life before this one only if it was restarted. */
+  function restarted(object: Dump["objects"][number], { logs }: Dump) {
+    const { name } = object.metadata as { name: string };
+    if (object.kind !== "Pod" || !logs.some((log) => log.previous && log.name === name))
+      return object;
+    const { containerStatuses, ...status } = object.status as { containerStatuses: object[] };
+    const statuses = containerStatuses.map((each) => ({ ...each, restartCount: 1 }));
+    return { ...object, status: { ...status, containerStatuses: statuses } };
+  }
+
+  /** What a scene did not list may not be listed, and what it could not read is forbidden. */
+  function faultsOf(scene: Scene): FakeFault[] {
+    const { kinds, gaps } = scene.evidence();
+    const unlisted = resources.filter(({ kind }) => !kinds.includes(kind));
+    const partly = gaps.flatMap(({ kind, namespace }) => {
+      const plural = resources.find((each) => each.kind === kind)?.plural;
+      if (plural === undefined || namespace === undefined) return [];
+      return [new RegExp(`v1/(namespaces/${namespace}/)?${plural}\\?`)];
+    });
+    return [...unlisted.map(({ plural }) => new RegExp(`/${plural}\\?`)), ...partly].map(
+      (fits) => ({
+        fits,
+        does: "forbid",
+      }),
+    );
+  }
 });
 
 describe("a cluster that is not well", () => {

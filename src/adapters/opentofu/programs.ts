@@ -51,7 +51,7 @@ export function thisPlatform(): GoPlatform {
 
 /** OpenTofu as pinned in `<root>/tools/go.mod`. */
 export async function openTofu(root: string, platform = thisPlatform()): Promise<GoProgram> {
-  return pinned({
+  return pinnedProgram({
     id: "tofu",
     name: "OpenTofu",
     moduleFolder: join(root, "tools"),
@@ -67,7 +67,7 @@ export async function openTofu(root: string, platform = thisPlatform()): Promise
 /** Provider `time`, laid out as a filesystem mirror below `providers/`. */
 export async function providerTime(root: string, platform = thisPlatform()): Promise<GoProgram> {
   const { os, arch } = platform;
-  return pinned({
+  return pinnedProgram({
     id: "provider-time",
     name: "provider time",
     moduleFolder: join(root, "tools/provider-time"),
@@ -81,7 +81,8 @@ export async function providerTime(root: string, platform = thisPlatform()): Pro
   });
 }
 
-interface Pin {
+/** A Go program as a go.mod in this repository pins it. */
+export interface Pin {
   readonly id: string;
   readonly name: string;
   readonly moduleFolder: string;
@@ -92,7 +93,8 @@ interface Pin {
   readonly platform: GoPlatform;
 }
 
-async function pinned(pin: Pin): Promise<GoProgram> {
+/** Reads the pin. Fails if the go.mod names no version of the module. */
+export async function pinnedProgram(pin: Pin): Promise<GoProgram> {
   const modFile = join(pin.moduleFolder, "go.mod");
   const mod = await readFile(modFile, "utf8");
   const sum = await readFile(join(pin.moduleFolder, "go.sum"), "utf8");

@@ -1,0 +1,29 @@
+import { join } from "node:path";
+import { type GoProgram, pinnedProgram, thisPlatform } from "../../adapters/opentofu/programs.ts";
+
+/** etcd as pinned in tools/cluster/etcd. */
+export async function etcdProgram(root: string): Promise<GoProgram> {
+  return pinnedProgram({
+    ...{ id: "etcd", name: "etcd", moduleFolder: join(root, "tools/cluster/etcd") },
+    module: "go.etcd.io/etcd/server/v3",
+    package: "go.etcd.io/etcd/server/v3",
+    linkerFlags: "-s -w",
+    target: () => "bin/etcd",
+    platform: thisPlatform(),
+  });
+}
+
+/** The API server as pinned in tools/cluster/kubernetes. */
+export async function apiServerProgram(root: string): Promise<GoProgram> {
+  const version = "k8s.io/component-base/version.git";
+  return pinnedProgram({
+    ...{ id: "kube-apiserver", name: "Kubernetes API server" },
+    moduleFolder: join(root, "tools/cluster/kubernetes"),
+    module: "k8s.io/kubernetes",
+    package: "k8s.io/kubernetes/cmd/kube-apiserver",
+    // Without these it calls itself v0.0.0, and clients take it for something ancient.
+    linkerFlags: `-s -w -X ${version}Version=v1.36.3 -X ${version}Major=1 -X ${version}Minor=36`,
+    target: () => "bin/kube-apiserver",
+    platform: thisPlatform(),
+  });
+}

@@ -1,0 +1,276 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Scene } from "../../src/evidence/scene.ts";
+import { runCommand } from "../../src/processes/command.ts";
+import type { DiagnosisData } from "../../src/render/diagnosis-data.ts";
+import {
+  type ApiServer,
+  clusterPrograms,
+  startApiServer,
+} from "../../src/testing/cluster/api-server.ts";
+import { type FakeKubelet, startFakeKubelet } from "../../src/testing/cluster/kubelet.ts";
+import { createObjects, customKind, send } from "../../src/testing/cluster/objects.ts";
+import { dumpOf } from "../../src/testing/doctor-worlds/dump.ts";
+
+/**
+ * The doctor on a real API server with etcd, objects and pods in the states of an incident; only
+ * the kubelet, which would serve logs, is a stand-in. "npm run cluster" builds the programs.
+ */
+const root = join(import.meta.dirname, "../..");
+const work = mkdtempSync(join(tmpdir(), "doctor-cluster-"));
+let server: ApiServer;
+let kubelet: FakeKubelet;
+let scene: Scene;
+
+const ago = (seconds: number) =>
+  new Date(Math.floor(Date.now() / 1_000 - seconds) * 1_000).toISOString().replace(".000Z", "Z");
+const CONTROLLER = "tc-7f9-abcde";
+
+/** Node b was shut down while two runners were called; others wait, one is suspended. */
+function incident(): Scene {
+  return new Scene(ago(0))
+    .nodes("a")
+    .node("b", { since: ago(500) })
+    .node("c", { ready: false, since: ago(900) })
+    .controller({ name: CONTROLLER, node: "a", started: ago(9_000), version: "0.16.4" })
+    .source("ops/code", "main@sha1:1", ago(8_000))
+    .terraform("apps/vault", { ready: ["Unknown", "Initializing", ago(700)] })
+    .failedRunner("apps/vault", "b", ago(710), ago(600))
+    .terraform("apps/lake", { ready: ["Unknown", "Terraform Planning", ago(705)] })
+    .failedRunner("apps/lake", "b", ago(715), ago(600))
+    .terraform("apps/mail", {
+      ready: ["False", "dependency 'apps/vault' is not ready", ago(650), "DependencyNotReady"],
+      spec: { dependsOn: [{ name: "vault" }] },
+    })
+    .terraform("team/old", { spec: { suspend: true } })
+    .runner("team/far", { node: "c", created: ago(2_000) })
+    .log(
+      [
+        [ago(705), "apps/vault", "setting up terraform"],
+        [ago(699), "apps/vault", "generated template"],
+        [ago(704), "apps/lake", "calling plan ..."],
+        [ago(20), "apps/mail", "Dependencies do not meet ready condition, retrying in 30s"],
+      ],
+      { name: CONTROLLER },
+    )
+    .object("Secret", "apps/keys", { data: { password: "aHVudGVyMg==" } });
+}
+
+describe.skipIf(clusterPrograms() === undefined)("on a real API server", () => {
+  beforeAll(async () => {
+    server = await startApiServer(join(work, "server"));
+    scene = incident();
+    const log = scene.texts[0]?.lines.map((line) => `${line}\n`).join("");
+    kubelet = await startFakeKubelet(server.serving, (pod) =>
+      pod === `ops/${CONTROLLER}` ? log : "started\n",
+    );
+    await createObjects(server, [
+      customKind("Terraform", "infra.contrib.fluxcd.io", "v1alpha2"),
+      customKind("GitRepository", "source.toolkit.fluxcd.io", "v1"),
+      ...["ops", "apps", "team"].map((name) => ({
+        ...{ apiVersion: "v1", kind: "Namespace", metadata: { name } },
+      })),
+    ]);
+    await untilServed("/apis/infra.contrib.fluxcd.io/v1alpha2/terraforms");
+    await untilServed("/apis/source.toolkit.fluxcd.io/v1/gitrepositories");
+    await createObjects(server, dumpOf(scene).objects.map(reachable));
+    writeKubeconfig("dana", {
+      "client-certificate-data": base64(server.certificate.cert),
+      "client-key-data": base64(server.certificate.key),
+    });
+    writeKubeconfig("viewer", { token: server.viewerToken });
+  });
+  afterAll(async () => {
+    await kubelet?.close();
+    await server?.close();
+    rmSync(work, { recursive: true, force: true });
+  });
+
+  test("the incident is told as from a dump of it, with a client certificate", async () => {
+    const { code, diagnosis } = await doctor("dana");
+    expect(code).toBe(1);
+    expect(keysOf(diagnosis)).toEqual([
+      "node/lost Node/c",
+      "node/rebooted Node/b",
+      "tofu/reconcile-parked Terraform/apps/lake",
+      "tofu/reconcile-parked Terraform/apps/vault",
+      "tofu/runner-pods-failed-left-behind Pod/apps/lake-tf-runner",
+      "tofu/runner-pods-failed-left-behind Pod/apps/vault-tf-runner",
+      "tofu/suspended Terraform/team/old",
+      "tofu/waits-for-dependency Terraform/apps/mail",
+    ]);
+    const parked = diagnosis.findings.find((each) => each.objects[0] === "Terraform/apps/lake");
+    expect(parked?.facts).toMatchObject({ stage: "plan", runner: "pod-ended" });
+    // Node c does not answer: a request for a log there would wait for it.
+    expect(kubelet.asked.some((path) => path.includes("far-tf-runner"))).toBe(false);
+  });
+
+  test("an archive of it gives the same verdict, and holds no secret", async () => {
+    const archive = join(work, "dump.tar.gz");
+    const made = await nigari("collect", "-o", archive, "--kubeconfig", kubeconfig("dana"));
+    expect(made.stdout.toString()).toMatch(/^\S+dump\.tar\.gz: \d+ files, \d+ requests\n/);
+    const requests = Number(/(\d+) requests/.exec(made.stdout.toString())?.[1]);
+    expect(requests).toBeLessThan(50);
+    const saved = JSON.parse(
+      (await nigari("doctor", "--bundle", archive, "-o", "json")).stdout.toString(),
+    ) as DiagnosisData;
+    const live = (await doctor("dana")).diagnosis;
+    expect(keysOf(saved)).toEqual(keysOf(live));
+    const folder = join(work, "dump");
+    await nigari("collect", "-o", folder, "--kubeconfig", kubeconfig("dana"));
+    const found = await runCommand(
+      { file: "grep", args: ["-rEl", "aHVudGVyMg|hunter2", folder], env: { PATH: path() } },
+      { signal: AbortSignal.timeout(20_000) },
+    );
+    expect(found.stdout.toString()).toBe("");
+  });
+
+  test("with half of the rights it says less, never something else", async () => {
+    await grant("half", [
+      [["infra.contrib.fluxcd.io"], ["terraforms"]],
+      [[""], ["nodes", "pods"]],
+      [["coordination.k8s.io"], ["leases"]],
+    ]);
+    const { code, diagnosis } = await doctor("viewer");
+    const whole = keysOf((await doctor("dana")).diagnosis);
+    for (const key of keysOf(diagnosis)) expect(whole).toContain(key);
+    // Neither the log nor the metrics may be read, so whether a pass waits is not known.
+    expect(keysOf(diagnosis)).not.toContain("tofu/reconcile-parked Terraform/apps/vault");
+    const open = diagnosis.notJudged.filter((each) => each.id === "tofu/reconcile-parked");
+    expect(open.length).toBeGreaterThan(0);
+    expect(open[0]?.missing[0]?.command).toMatch(/^kubectl /);
+    expect(keysOf(diagnosis)).toContain("tofu/waits-for-dependency Terraform/apps/mail");
+    expect(code).toBe(1);
+  });
+
+  test("with no rights at all it says that nothing could be read", async () => {
+    writeKubeconfig("nobody", { token: "wrong" });
+    const { code, stderr } = await nigari("doctor", "--kubeconfig", kubeconfig("nobody"));
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/The cluster cannot be read: .*401/);
+  });
+});
+
+/** Node a's kubelet is the stand-in; of pods only what the API server insists on is added. */
+function reachable(item: Readonly<Record<string, unknown>>) {
+  if (item.kind === "Node") {
+    const status = {
+      ...(item.status as object),
+      addresses: [{ type: "InternalIP", address: kubelet.ip }],
+      daemonEndpoints: { kubeletEndpoint: { Port: kubelet.port } },
+      nodeInfo: nodeInfo(),
+    };
+    return { ...item, status };
+  }
+  if (item.kind === "Lease") return { ...item, spec: inMicroseconds(item.spec as object) };
+  return item.kind === "Pod" ? withImages(item) : item;
+}
+
+/** Leases count finer than other objects, and say so. */
+function inMicroseconds(spec: object): object {
+  const fine = (value: unknown) =>
+    typeof value === "string" && /^\d{4}-.*T.*:\d\dZ$/.test(value)
+      ? value.replace("Z", ".000000Z")
+      : value;
+  return Object.fromEntries(Object.entries(spec).map(([key, value]) => [key, fine(value)]));
+}
+
+function nodeInfo() {
+  const names = ["machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "architecture"];
+  const more = ["containerRuntimeVersion", "kubeletVersion", "kubeProxyVersion", "operatingSystem"];
+  return Object.fromEntries([...names, ...more].map((name) => [name, "x"]));
+}
+
+/** A container's status names its image, and owners their uid. */
+function withImages(item: Readonly<Record<string, unknown>>) {
+  const metadata = item.metadata as { ownerReferences?: object[] };
+  const status = item.status as { containerStatuses?: object[]; conditions?: object[] };
+  const owners = metadata.ownerReferences?.map((each) => ({
+    ...{ uid: "0000", apiVersion: "infra.contrib.fluxcd.io/v1alpha2" },
+    ...each,
+  }));
+  return {
+    ...item,
+    metadata: { ...metadata, ...(owners === undefined ? {} : { ownerReferences: owners }) },
+    status: {
+      ...status,
+      containerStatuses: (status.containerStatuses ?? []).map((each) => ({
+        ...{ image: "x", imageID: "x" },
+        ...each,
+      })),
+    },
+  };
+}
+
+async function untilServed(path: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await send(server, "GET", path);
+      return;
+    } catch (error) {
+      if (attempt > 100) throw error;
+      await new Promise<void>((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+type Rights = readonly (readonly [groups: readonly string[], resources: readonly string[]])[];
+
+async function grant(name: string, rights: Rights): Promise<void> {
+  const group = "rbac.authorization.k8s.io";
+  const rules = rights.map(([apiGroups, resources]) => ({
+    ...{ apiGroups, resources, verbs: ["get", "list"] },
+  }));
+  const apiVersion = `${group}/v1`;
+  await createObjects(server, [
+    { apiVersion, kind: "ClusterRole", metadata: { name }, rules },
+    {
+      ...{ apiVersion, kind: "ClusterRoleBinding", metadata: { name } },
+      roleRef: { apiGroup: group, kind: "ClusterRole", name },
+      subjects: [{ apiGroup: group, kind: "User", name: "viewer" }],
+    },
+  ]);
+}
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const kubeconfig = (user: string) => join(work, `${user}.kubeconfig`);
+
+function writeKubeconfig(name: string, user: object): void {
+  const config = {
+    ...{ apiVersion: "v1", kind: "Config", "current-context": name },
+    contexts: [{ name, context: { cluster: "test", user: name, namespace: "apps" } }],
+    clusters: [
+      {
+        name: "test",
+        cluster: { server: server.url, "certificate-authority-data": base64(server.ca) },
+      },
+    ],
+    users: [{ name, user }],
+  };
+  writeFileSync(kubeconfig(name), JSON.stringify(config), { mode: 0o600 });
+}
+
+const path = () => process.env.PATH ?? "";
+
+function nigari(...words: string[]) {
+  return runCommand(
+    {
+      ...{ file: join(root, "nigari"), args: words, cwd: work, outputLimitBytes: 20_000_000 },
+      env: { PATH: path(), HOME: work },
+    },
+    { signal: AbortSignal.timeout(90_000) },
+  );
+}
+
+async function doctor(user: string): Promise<{ code: number; diagnosis: DiagnosisData }> {
+  const run = await nigari("doctor", "-o", "json", "--kubeconfig", kubeconfig(user));
+  try {
+    return { code: run.code ?? -1, diagnosis: JSON.parse(run.stdout.toString()) as DiagnosisData };
+  } catch {
+    throw new Error(`nigari doctor: exit ${run.code}: ${run.stderr}`);
+  }
+}
+
+const keysOf = (diagnosis: DiagnosisData) => diagnosis.findings.map((each) => each.key).sort();
