@@ -5,7 +5,15 @@ import { anchorOf, pointer, recognizerPage, runbookFiles, troubleshooting } from
 const headings = (text: string, depth: number) =>
   [...text.matchAll(new RegExp(`^#{${depth}} (.*)$`, "gm"))].map((each) => each[1]);
 
-const ORDER = ["Symptoms", "What it is not", "Cause", "Fix", "Verify", "What does not help"];
+const ORDER = [
+  "Symptoms",
+  "What it is not",
+  "Cause",
+  "Fix",
+  "Verify",
+  "What does not help",
+  "Worked example",
+];
 
 describe("the page of a recognizer", () => {
   test.each(recognizers.map((each) => [each.id, each] as const))("%s", (_, recognizer) => {
@@ -15,6 +23,7 @@ describe("the page of a recognizer", () => {
     expect(own).toEqual(ORDER.filter((each) => own.includes(each)));
     expect(found).toContain("Cause");
     expect(found).toContain("Fix");
+    expect(found).toContain("Worked example");
     expect(page).not.toMatch(/\{\w+\}|undefined|\[object/);
     for (const { command } of recognizer.remedies) {
       if (command !== undefined) expect(page).toContain(command.split("{")[0]);

@@ -1,4 +1,6 @@
+import { allCases } from "../recognizers/cases.ts";
 import type { Recognizer, Remedy } from "../recognizers/define.ts";
+import { workedExample } from "./example.ts";
 import { code, escaped } from "./markdown.ts";
 
 /** A file of the runbook: path below its folder, with slashes, and whole text. */
@@ -39,6 +41,7 @@ export function recognizerPage(recognizer: Recognizer): string {
     `${escaped(recognizer.summary)} ${kindOf(recognizer)}`,
     `Impact: ${escaped(doc.impact)}`,
     ...sections(recognizer, "##"),
+    ...exampleOf(recognizer, "##", { facts: true }),
     `## Limits and history\n\n${escaped(doc.limits)}\n\n${historyOf(recognizer, `${up}../`)}`,
     `All known failures: [${TROUBLESHOOTING}](${up}${TROUBLESHOOTING})`,
   ]);
@@ -102,6 +105,7 @@ function entry(recognizer: Recognizer, heading: string): string[] {
     `${heading} ${recognizer.id}`,
     `${escaped(recognizer.summary)} ${kindOf(recognizer)}`,
     ...sections(recognizer, `${heading}#`),
+    ...exampleOf(recognizer, `${heading}#`, { facts: false }),
   ];
 }
 
@@ -191,6 +195,17 @@ function historyOf(recognizer: Recognizer, toDocs: string): string {
       ? []
       : [`Lesson: [${origin}](${toDocs}lessons_learned/${encodeURI(origin)})`]),
   ]);
+}
+
+/** The first case in which it is recognized. */
+function exampleOf(
+  recognizer: Recognizer,
+  heading: string,
+  shows: { readonly facts: boolean },
+): string[] {
+  const first = allCases[recognizer.id]?.recognized[0];
+  if (first === undefined) return [];
+  return [`${heading} Worked example`, workedExample(recognizer, first, shows)];
 }
 
 const bullets = (texts: readonly string[]) => texts.map((each) => `- ${each}`).join("\n");
