@@ -6,7 +6,7 @@ import type { Log } from "../ports/log.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import type { RunnerPlatform } from "../ports/runner.ts";
 import { type StateDoor, StateRefused } from "../ports/state.ts";
-import { stateIdOf } from "./order.ts";
+import { stateIdOf, usesDoor } from "./order.ts";
 
 export interface RescuePorts {
   readonly store: ObjectStore;
@@ -44,4 +44,23 @@ export async function rescueState(
     log.error("What a run left behind as its state is none", { ...fields, error: error.message });
     return true;
   }
+}
+
+/** What is read of a state at once; of a larger one nothing is known here. */
+const STATE_BYTES_MAX = 16 * 1_048_576;
+
+/** The state of an object as it is now; undefined if there is none or it is kept elsewhere. */
+export async function currentState(
+  key: ObjectKey,
+  ports: Pick<RescuePorts, "store" | "door">,
+  call: Call,
+): Promise<Uint8Array | undefined> {
+  const { door, store } = ports;
+  const terraform = await store.get({ kind: "Terraform", ...key }, call);
+  if (door === undefined || terraform === undefined || !usesDoor(terraform)) return undefined;
+  const content = await door.read(stateIdOf(terraform), call);
+  if (content === undefined || content.sizeBytes > STATE_BYTES_MAX) return undefined;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of content.chunks) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }

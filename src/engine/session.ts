@@ -10,7 +10,7 @@ import { sweepOrphans } from "./orphans.ts";
 import type { EngineOptions, EnginePorts } from "./ports.ts";
 import { type Priority, WorkQueue } from "./queue.ts";
 import { type Next, type ReconcilerPorts, reconcile } from "./reconciler.ts";
-import { rescueState } from "./rescue.ts";
+import { currentState, rescueState } from "./rescue.ts";
 import { Sources } from "./sources.ts";
 import { Supervisors } from "./supervisors.ts";
 import { Watches } from "./watches.ts";
@@ -158,6 +158,7 @@ export class Session {
         log,
         runnerEnv: this.#options.runnerEnv,
         prepare: (key, run, call) => prepareRun(key, run, orders, call),
+        state: (key, call) => currentState(key, rescuing, call),
         rescue: (key, run, call) => rescueState(key, run, rescuing, call),
         stopping: () => this.#stopping,
         // A person may be watching: the status is to be true within a second.

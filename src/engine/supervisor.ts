@@ -40,6 +40,8 @@ export interface SupervisorPorts {
   readonly runnerEnv: Readonly<Record<string, string>>;
   /** Makes the order of a run that has not been started. Fails with StaleIntent and port errors. */
   prepare(key: ObjectKey, run: RunStatus, call: Call): Promise<PreparedRun>;
+  /** The state that the run wrote to, as it is now; undefined if it cannot be read from here. */
+  state(key: ObjectKey, call: Call): Promise<Uint8Array | undefined>;
   /** Brings a state that the run left behind to safety; answers whether a person must look. */
   rescue(key: ObjectKey, run: RunStatus, call: Call): Promise<boolean>;
   /** Nothing new may be started. */
@@ -320,12 +322,28 @@ export class Supervisor {
     const { clock, platform } = this.#ports;
     const bound = { what: "Collecting the run", ms: CALL_MS, parent };
     try {
-      const outcome = await bounded(clock, bound, (call) => platform.collect(this.run.id, call));
+      const state = this.run.operation === "apply" ? await this.#state(parent) : undefined;
+      const outcome = await bounded(clock, bound, (call) =>
+        platform.collect(this.run.id, call, state),
+      );
       await this.#readRest(parent);
       return await this.#finish(outcome, parent);
     } catch (error) {
       if (error instanceof RunnerError && error.code === "NotFound") return this.#vanished();
       throw error;
+    }
+  }
+
+  /** Without it more is called unrecorded than need be, and nothing less. */
+  async #state(parent: AbortSignal): Promise<Uint8Array | undefined> {
+    const { clock, log } = this.#ports;
+    const bound = { what: "Reading the state", ms: CALL_MS, parent };
+    try {
+      return await bounded(clock, bound, (call) => this.#ports.state(this.key, call));
+    } catch (error) {
+      const fields = { run: this.run.id, error: messageOf(error) };
+      log.warn("The state cannot be read that a lost run wrote to", fields);
+      return undefined;
     }
   }
 

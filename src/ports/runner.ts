@@ -26,9 +26,10 @@ export interface RunnerPlatform {
   signal(runId: string, what: "interrupt" | "terminate", call: Call): Promise<void>;
   /**
    * What a dead runner left: the journal's outcome if it wrote one, else what can be told from
-   * exit files and tofu's own JSON. Fails with `RunnerError("StillAlive")` while a process lives.
+   * exit files and tofu's own JSON. `state` is the state as it is now, if it can be read: what is
+   * in it is not called unrecorded. Fails with `RunnerError("StillAlive")` while a process lives.
    */
-  collect(runId: string, call: Call): Promise<RunOutcome>;
+  collect(runId: string, call: Call, state?: Uint8Array): Promise<RunOutcome>;
   /** A result file of the run, whether its runner lives or not; undefined if it made none. */
   readFile(runId: string, file: RunFile, call: Call): Promise<Uint8Array | undefined>;
   /**

@@ -21,6 +21,8 @@ export interface StateDoor {
   /** Releases the lock if it still has this id; true if it was released. */
   release(state: StateId, lockId: string, why: string, call: Call): Promise<boolean>;
   rescued(state: StateId, call: Call): Promise<RescuedState[]>;
+  /** The current state; fails with `StateDamaged` rather than to pass for an absent one. */
+  read(state: StateId, call: Call): Promise<StateContent | undefined>;
   /**
    * Keeps a state that a run left behind (errored.tfstate). It becomes current if it has the same
    * lineage and a higher serial, the run is not revoked, the lock is the run's or free, and nobody
@@ -56,8 +58,6 @@ export interface StateStorage extends Omit<StateDoor, "access"> {
    */
   grant(state: StateId, runId: string, passwordHash: Uint8Array, call: Call): Promise<void>;
   granted(runId: string, call: Call): Promise<StateGrant | undefined>;
-  /** The current state; fails with `StateDamaged` rather than to pass for an absent one. */
-  read(state: StateId, call: Call): Promise<StateContent | undefined>;
   /** Keeps nothing if `content` throws, and fails with its error. */
   write(write: StateWrite, content: AsyncIterable<Uint8Array>, call: Call): Promise<StateWritten>;
   /** Taking the very same lock again is fine: the first answer may have been lost. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Stage } from "../api/terraform.ts";
 import { moveDurably, writeDurably } from "../protocol/durable.ts";
 import type { RunOutcome } from "../protocol/messages.ts";
+import { notInState } from "../protocol/tofu-state.ts";
 import {
   applyArguments,
   backendConfigText,
@@ -22,7 +23,7 @@ import {
 } from "./command.ts";
 import { findTofu, tofuEnvironment } from "./environment.ts";
 import { StageFailure, StageStopped } from "./failure.ts";
-import { digestOf, notInState, outputFactsOf, summaryOf } from "./results.ts";
+import { digestOf, outputFactsOf, summaryOf } from "./results.ts";
 import { findWorkspaceRead } from "./workspace-reads.ts";
 
 type Planned = Extract<RunOutcome, { kind: "planned" }>;

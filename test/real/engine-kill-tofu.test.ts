@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { EngineWorld } from "../../src/testing/harness/engine-world.ts";
 import { leaksOf } from "../../src/testing/harness/secrecy.ts";
 import { readyText, type Subject } from "../../src/testing/harness/subject.ts";
@@ -71,52 +71,57 @@ async function approved(subject: Subject, resources: readonly TestResource[]): P
   expect(subject.calls("apply"), name).toBe(3);
 }
 
-describe("SIGKILL of OpenTofu in apply", () => {
-  test("is told, named, held for a person, and gone on with on their word", async () => {
-    const subjects = ["alone", "orphan", "recorded"].map((name) =>
-      world.add(`tofu-${name}`, { resources: base }),
-    );
-    const [alone, orphan, late] = subjects;
-    if (!alone || !orphan || !late) throw new Error("Three objects were added");
-    world.estate.commit();
-    await world.start();
+/** What is killed, and what the last state written before knows. */
+interface Cut {
+  readonly name: string;
+  readonly resources: readonly TestResource[];
+  /** The runner too, before OpenTofu. */
+  readonly orphan: boolean;
+  /** In the state, besides "base". */
+  readonly recorded: readonly string[];
+  readonly unrecorded: readonly string[];
+}
 
-    const killedAlone = async () => {
-      const runId = await inSlow(alone, quick);
-      await (await tofuOf(alone.folder(runId), "apply")).kill();
-      const object = await heldWith(alone, runId, ["quick", "slow"]);
-      expect(object.status?.plan?.summary).toMatch(/^2 to add/);
-      expect((await world.state(alone.name))?.resources).toEqual([alone.workspace.address("base")]);
-      await approved(alone, quick);
-    };
-    const killedWithRunner = async () => {
-      const runId = await inSlow(orphan, quick);
-      await orphan.runner(runId).kill();
-      await orphan.when("the loss is told", ({ status }) => status?.run?.verdict !== "alive");
-      await (await tofuOf(orphan.folder(runId), "apply")).kill();
-      // The command of the resource outlives both: only when it has ended is the run dead.
-      await orphan.when("its last process is told", (object) =>
-        /1 process lives|2 proc/.test(readyText(object)),
-      );
-      orphan.workspace.passGate("slow");
-      await heldWith(orphan, runId, ["quick", "slow"]);
-      await approved(orphan, quick);
-    };
-    const killedAfterStateWrite = async () => {
-      const runId = await inSlow(late, recorded);
-      await (await tofuOf(late.folder(runId), "apply")).kill();
-      const object = await heldWith(late, runId, ["slow"]);
-      expect(object.status?.plan?.summary).toMatch(/^1 to add/);
-      const kept = ["base", "long", "quick"].map((each) => late.workspace.address(each));
-      expect((await world.state(late.name))?.resources).toEqual(kept);
-      await approved(late, recorded);
-      // What the state knew was not made a second time.
-      const once = { "create terraform_data.quick": 1, "create terraform_data.long": 1 };
-      expect(late.workspace.actions()).toMatchObject(once);
-    };
-    await Promise.all([killedAlone(), killedWithRunner(), killedAfterStateWrite()]);
-    await world.untilQuiet();
-    expect(await leaksOf(world)).toEqual([]);
-    expect(world.bugs()).toEqual([]);
-  });
+const early = { resources: quick, recorded: [], unrecorded: ["quick", "slow"] };
+const late = { resources: recorded, recorded: ["long", "quick"], unrecorded: ["slow"] };
+const cuts: readonly Cut[] = [
+  { name: "early", ...early, orphan: false },
+  { name: "early-orphan", ...early, orphan: true },
+  { name: "late", ...late, orphan: false },
+  { name: "late-orphan", ...late, orphan: true },
+];
+
+async function cutOff(subject: Subject, cut: Cut): Promise<void> {
+  const runId = await inSlow(subject, cut.resources);
+  if (cut.orphan) {
+    await subject.runner(runId).kill();
+    await subject.when("the loss is told", ({ status }) => status?.run?.verdict !== "alive");
+  }
+  await (await tofuOf(subject.folder(runId), "apply")).kill();
+  if (cut.orphan) {
+    // The resource's own command outlives both: only when it has ended is the run dead.
+    await subject.when("it is told", (object) =>
+      /\(\d process(es)? lives?\)/.test(readyText(object)),
+    );
+    subject.workspace.passGate("slow");
+  }
+  const object = await heldWith(subject, runId, cut.unrecorded);
+  expect(object.status?.plan?.summary, cut.name).toContain(`${cut.unrecorded.length} to add`);
+  const kept = ["base", ...cut.recorded].map((each) => subject.workspace.address(each));
+  expect((await world.state(subject.name))?.resources, cut.name).toEqual(kept.sort());
+  await approved(subject, cut.resources);
+  // What the state knew was not made a second time.
+  const { workspace } = subject;
+  const once = cut.recorded.map((each) => [`create ${workspace.address(each)}`, 1]);
+  expect(workspace.actions(), cut.name).toMatchObject(Object.fromEntries(once));
+}
+
+test("SIGKILL of OpenTofu in apply is told, held for a person, and gone on with", async () => {
+  const all = cuts.map((cut) => ({ cut, subject: world.add(cut.name, { resources: base }) }));
+  world.estate.commit();
+  await world.start();
+  await Promise.all(all.map(({ subject, cut }) => cutOff(subject, cut)));
+  await world.untilQuiet();
+  expect(await leaksOf(world)).toEqual([]);
+  expect(world.bugs()).toEqual([]);
 });

@@ -93,6 +93,20 @@ describe("what is told of a dead runner's run", () => {
     expect(await collectRun(folder)).toEqual({ ...orphaned, stage: "apply", unrecorded });
   });
 
+  test("what is in the state by now is not named", async () => {
+    await new Journal(folder.journal).append(stage("apply"));
+    const out = output(["apply_complete", "a.made"], ["apply_complete", "a.recorded"]);
+    step("apply", { out: `${out}\n${output(["apply_start", "a.under_way"])}` });
+    const instances = [{ attributes: { id: "1" } }];
+    const resources = [{ mode: "managed", type: "a", name: "recorded", instances }];
+    const state = Buffer.from(JSON.stringify({ resources }));
+    const told = { ...orphaned, stage: "apply", unrecorded: ["a.made", "a.under_way"] };
+    expect(await collectRun(folder, state)).toEqual(told);
+    const unreadable = Buffer.from("not JSON");
+    const all = ["a.made", "a.recorded", "a.under_way"];
+    expect(await collectRun(folder, unreadable)).toEqual({ ...told, unrecorded: all });
+  });
+
   test("a panic of tofu is its own exit code, and what was under way is named", async () => {
     await new Journal(folder.journal).append(stage("apply"));
     step("apply", { exit: "2", out: output(["apply_start", "a.b"]) });

@@ -8,6 +8,7 @@ import { moveDurably } from "../../protocol/durable.ts";
 import { outcomeOf, readJournal } from "../../protocol/journal.ts";
 import type { RunFolder } from "../../protocol/run-folder.ts";
 import { ProgressLedger, readApplyTrace } from "../../protocol/tofu-json.ts";
+import { notInState } from "../../protocol/tofu-state.ts";
 import { continueOutput, orderIn } from "./orphan-output.ts";
 
 /** Exit codes from here on are signals, as the wrapper's shell writes them. */
@@ -15,8 +16,11 @@ const SIGNALLED = 128;
 /** Go's exit code of a panic: tofu had no say in it. */
 const PANICKED = 2;
 
-/** What a dead run left. The caller has made sure that none of its processes lives. */
-export async function collectRun(folder: RunFolder): Promise<RunOutcome> {
+/**
+ * What a dead run left. The caller has made sure that none of its processes lives, and hands in the
+ * state as it is now if he can.
+ */
+export async function collectRun(folder: RunFolder, state?: Uint8Array): Promise<RunOutcome> {
   const events = readJournal(folder.journal);
   const outcome = outcomeOf(events);
   if (outcome !== undefined) return outcome;
@@ -31,7 +35,7 @@ export async function collectRun(folder: RunFolder): Promise<RunOutcome> {
     kind: "orphaned",
     stage,
     exitCode,
-    unrecorded: stage === "apply" ? await unrecorded(folder, lost || code === PANICKED) : [],
+    unrecorded: stage === "apply" ? await unrecorded(folder, lost || code === PANICKED, state) : [],
     stateRescued: await keepErroredState(folder),
   };
 }
@@ -44,13 +48,26 @@ function closingLine(stage: Stage, exitCode: number | undefined): string {
 /**
  * Resources that may exist although no state says so. In flight: begun and not ended. Where tofu
  * came to no end of its own, what it had created counts too, because it hands its state on every
- * 20 s at most; who can read the state takes off what is in it.
+ * 20 s at most, unless it is in the state.
  */
-async function unrecorded(folder: RunFolder, lost: boolean): Promise<string[]> {
+async function unrecorded(
+  folder: RunFolder,
+  lost: boolean,
+  state: Uint8Array | undefined,
+): Promise<string[]> {
   const ledger = ProgressLedger.of(readJournal(folder.journal));
   await readApplyTrace(join(folder.steps, "apply.out"), ledger);
-  const created = lost ? [...ledger.created().keys()] : [];
+  const created = lost ? notInState(ledger.created(), jsonOf(state)) : [];
   return [...new Set([...ledger.inFlight(), ...created])].sort();
+}
+
+/** Undefined also for what is no JSON, such as an encrypted state: then nothing is known of it. */
+function jsonOf(state: Uint8Array | undefined): unknown {
+  try {
+    return state === undefined ? undefined : JSON.parse(Buffer.from(state).toString("utf8"));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Puts the state that tofu could not write among the run's files; true if there is one. */

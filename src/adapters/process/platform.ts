@@ -107,10 +107,10 @@ export class ProcessPlatform implements RunnerPlatform {
     await this.#news.notice(run);
   }
 
-  async collect(runId: string, call: Call): Promise<RunOutcome> {
+  async collect(runId: string, call: Call, state?: Uint8Array): Promise<RunOutcome> {
     inTime(call);
     const run = await this.#dead(runId);
-    return await run.exclusively(() => collectRun(run.folder));
+    return await run.exclusively(() => collectRun(run.folder, state));
   }
 
   async readFile(runId: string, file: RunFile, call: Call): Promise<Uint8Array | undefined> {

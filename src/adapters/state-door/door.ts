@@ -38,5 +38,6 @@ export function createStateDoor({ storage, log, random, address }: StateDoorPart
     },
     lock: (state, call) => storage.lock(state, call),
     rescued: (state, call) => storage.rescued(state, call),
+    read: (state, call) => storage.read(state, call),
   };
 }

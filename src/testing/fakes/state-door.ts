@@ -29,6 +29,9 @@ export class FakeStateDoor implements StateDoor {
   async rescued(state: StateId): Promise<RescuedState[]> {
     return [...(this.kept.get(idOf(state)) ?? [])];
   }
+  async read(): Promise<undefined> {
+    return undefined;
+  }
   async rescue(state: StateId, runId: string) {
     const kept = this.kept.get(idOf(state)) ?? [];
     const id = `rescued-${runId}`;
