@@ -76,6 +76,26 @@ describe("a command in a group", () => {
     }
   });
 
+  test("nobody but the command speaks in its name, however it ends", async () => {
+    const { ended } = await start("echo last words >&2; kill -9 $$");
+    expect(await ended).toBe(137);
+    expect(text("err")).toBe("last words\n");
+  });
+
+  test("a program that is not there is told by name", async () => {
+    group = await startGroup({
+      argv: ["/nowhere/tofu"],
+      cwd: folder,
+      env: {},
+      stdout: file("out"),
+      stderr: file("err"),
+      identityFile: file("identity.json"),
+      exitFile: file("exit"),
+    });
+    expect(await group.ended).toBe(127);
+    expect(text("err")).toMatch(/\/nowhere\/tofu: (not found|No such file)/);
+  });
+
   test("its identity is on disk before it starts", async () => {
     const { identity, ended } = await start("cat identity.json");
     await ended;

@@ -37,7 +37,8 @@ export interface ProcessGroup {
  * instead of ignoring it: an ignored one would be ignored by the command too. It notes who it is
  * before the command starts, so that no moment has a command of which nobody knows. It needs no
  * program on PATH but the command itself: both files are one short write, and half of it is taken
- * for nothing by who reads them.
+ * for nothing by who reads them. What a shell says by itself of a command that a signal ended would
+ * stand among the command's own words, so its stderr is away meanwhile.
  */
 const WRAPPER = `
 umask 077
@@ -53,8 +54,10 @@ else
   boot=$(sysctl -n kern.bootsessionuuid)
 fi
 printf '{"pid":%s,"startTime":"%s","bootId":"%s"}\\n' $$ "$start" "$boot" >"$identity" || exit 125
-"$@"
+exec 3>&2 2>/dev/null
+(exec "$@" 2>&3 3>&-)
 code=$?
+exec 2>&3 3>&-
 printf '%s\\n' "$code" >"$exit_file"
 exit "$code"
 `;
