@@ -64,16 +64,27 @@ export interface LeaderView {
 const IMAGE = /(^|\/)(tofu-controller|tf-controller)([:@]|$)/;
 const ARGUMENTS = /^--?runner-(grpc-port|creation-timeout|rpc-timeout|grpc-max-message-size)\b/;
 
-/** Controllers by their image or arguments, never by the name of a Deployment. */
-export function controllersOf(pods: readonly PodView[]): ControllerView[] {
+/**
+ * Controllers by image, arguments, or the Lease that they hold, never by a Deployment's name: an
+ * image may be a mirror's digest and the arguments few.
+ */
+export function controllersOf(
+  pods: readonly PodView[],
+  leases: readonly LeaseView[] = [],
+): ControllerView[] {
+  const own = leases.filter((lease) => lease.name.endsWith(LEASE_SUFFIX));
   return pods.flatMap((pod) => {
     if (pod.phase === "Failed" || pod.phase === "Succeeded") return [];
-    const container = pod.containers.find(
-      (each) => IMAGE.test(each.image) || each.args.some((argument) => ARGUMENTS.test(argument)),
-    );
+    const container =
+      pod.containers.find(
+        (each) => IMAGE.test(each.image) || each.args.some((argument) => ARGUMENTS.test(argument)),
+      ) ?? (own.some((lease) => holds(lease, pod)) ? pod.containers[0] : undefined);
     return container === undefined ? [] : [controllerView(pod, container)];
   });
 }
+
+/** The Lease is named by a hash and this, whatever the release is called. */
+const LEASE_SUFFIX = ".contrib.fluxcd.io";
 
 function controllerView(pod: PodView, container: ContainerView): ControllerView {
   const flag = (name: string) => flagOf(container.args, name);
@@ -127,7 +138,7 @@ export function sourceControllersOf(pods: readonly PodView[]): PodView[] {
 /** The Lease by which the pods of a controller elect their leader; its holder names a pod. */
 function leaseOf(controllers: readonly ControllerView[], leases: readonly LeaseView[]) {
   const elect = leases.filter((lease) => !lease.name.startsWith("lock-tfstate-"));
-  const ours = elect.filter((lease) => lease.name.endsWith(".contrib.fluxcd.io"));
+  const ours = elect.filter((lease) => lease.name.endsWith(LEASE_SUFFIX));
   const held = elect.filter((lease) => controllers.some(({ pod }) => holds(lease, pod)));
   return [...new Set([...ours, ...held])];
 }

@@ -26,10 +26,6 @@ export const evidenceKinds: Readonly<Record<string, string>> = {
 };
 
 const aliases: Readonly<Record<string, string>> = {
-  tf: "Terraform",
-  svc: "Service",
-  sa: "ServiceAccount",
-  netpol: "NetworkPolicy",
   "network-policy": "NetworkPolicy",
   "network-policies": "NetworkPolicy",
   "endpoint-slices": "EndpointSlice",
@@ -37,10 +33,6 @@ const aliases: Readonly<Record<string, string>> = {
   resourcequota: "ResourceQuota",
   "service-accounts": "ServiceAccount",
   "secrets-metadata": "Secret",
-  cnp: "CiliumNetworkPolicy",
-  ccnp: "CiliumClusterwideNetworkPolicy",
-  cep: "CiliumEndpoint",
-  cid: "CiliumIdentity",
 };
 
 const byPlural = new Map(Object.entries(evidenceKinds).map(([kind, plural]) => [plural, kind]));

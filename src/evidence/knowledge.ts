@@ -151,7 +151,7 @@ export function know(evidence: Evidence, moment: Moment): Known {
   const leases = objects.map("Lease", leaseView);
   const terraforms = objects.map("Terraform", terraformView);
   const logs = untilAsOf(sorted(evidence.logs), moment.asOfMs);
-  const controllers = pods === undefined ? undefined : controllersOf(pods);
+  const controllers = pods === undefined ? undefined : controllersOf(pods, leases);
   const leadership =
     controllers === undefined ? undefined : leadershipOf(controllers, leases, evidence.metrics);
   const passes = passesOf(logs, leadership, Math.min(moment.takenMs, moment.asOfMs));

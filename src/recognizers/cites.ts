@@ -1,7 +1,7 @@
 import type { LogLine } from "../evidence/model.ts";
 import type { CallView } from "../evidence/parked.ts";
 import type { NodeView, PodView } from "../evidence/pods.ts";
-import { redacted } from "../evidence/redact.ts";
+import { redactText } from "../evidence/redaction.ts";
 import type { TerraformView } from "../evidence/terraforms.ts";
 import type { WorkersView } from "../evidence/workers.ts";
 import type { Cite } from "./define.ts";
@@ -53,7 +53,7 @@ export function citeLeader({ leader }: CallView): Cite[] {
  * what may be a secret.
  */
 export function oneLine(text: string, limit: number): string {
-  const plain = redacted(
+  const plain = redactText(
     text
       .slice(0, LOOK_CHARACTERS)
       .replace(/\p{Cc}+/gu, " ")

@@ -38,18 +38,27 @@ export function uselessOf(findings: readonly JudgedFinding[]): string[] {
   return [...new Set(failures.flatMap((each) => each.recognizer.doesNotHelp))];
 }
 
-/** One remedy with `{fact}` filled in; a fact that is not known stays as its name in capitals. */
+/** Characters that mean nothing to a shell. Names of objects have no others. */
+const PLAIN_WORD = /^[\w./:@=+-]+$/;
+
+/**
+ * One remedy with `{fact}` filled in; a fact that is not known stays as its name in capitals. So
+ * does, in a command, one that a shell could take for more than a word: a dump may be anybody's,
+ * and commands are copied.
+ */
 export function fill(remedy: Remedy, facts: FactTable): Remedy {
-  const put = (text: string) =>
+  const putInto = (text: string, fits: (word: string) => boolean) =>
     text.replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = facts[name];
-      if (value === undefined || value === "") return name.toUpperCase();
-      return Array.isArray(value) ? value.join(", ") : String(value);
+      const word = Array.isArray(value) ? value.join(", ") : String(value ?? "");
+      return word !== "" && fits(word) ? word : name.toUpperCase();
     });
+  const put = (text: string) => putInto(text, () => true);
+  const putWord = (text: string) => putInto(text, (word) => PLAIN_WORD.test(word));
   return {
     ...remedy,
     do: put(remedy.do),
-    ...(remedy.command === undefined ? {} : { command: put(remedy.command) }),
+    ...(remedy.command === undefined ? {} : { command: putWord(remedy.command) }),
     precondition: put(remedy.precondition),
     effect: put(remedy.effect),
     price: put(remedy.price),

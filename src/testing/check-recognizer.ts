@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Known, know, type Moment, type Part } from "../evidence/knowledge.ts";
 import type { Evidence, LogStream } from "../evidence/model.ts";
-import { redacted } from "../evidence/redact.ts";
+import { redactText } from "../evidence/redaction.ts";
 import type { RecognizerCase, RecognizerCases } from "../recognizers/case.ts";
 import { allCases } from "../recognizers/cases.ts";
 import { type Recognizer, risks, type Verdict } from "../recognizers/define.ts";
@@ -67,7 +67,7 @@ function judges(recognizer: Recognizer, cases: RecognizerCases): void {
     if (each.facts !== undefined) expect(verdict.findings[0]?.facts).toMatchObject(each.facts);
     for (const finding of verdict.findings) {
       expect(finding.cites.length, "cites").toBeGreaterThan(0);
-      for (const { says } of finding.cites) expect(redacted(says)).toBe(says);
+      for (const { says } of finding.cites) expect(redactText(says)).toBe(says);
       expect(finding.says).toMatch(/\.$|\)$|…$/);
     }
   });

@@ -63,7 +63,9 @@ export class JsonItems {
         return index;
       }
     }
-    if (this.#keyStart >= 0) this.#keyPrefix = chunk.slice(this.#keyStart).slice(0, 64);
+    if (this.#keyStart >= 0 && this.#keyPrefix.length < 64) {
+      this.#keyPrefix += chunk.slice(this.#keyStart);
+    }
     return chunk.length;
   }
 

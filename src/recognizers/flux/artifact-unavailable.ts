@@ -87,7 +87,7 @@ type Cause =
   | "source-controller-down"
   | "unreachable"
   | "refused";
-type Down = PodView | "none" | undefined;
+type Down = PodView | undefined;
 
 const refusals: readonly { readonly fits: RegExp; readonly cause: Cause }[] = [
   { fits: /Source '[^']*' not found|could not get Source object/i, cause: "no-source" },
@@ -107,11 +107,10 @@ function causeOf(
   return steady === "yes" ? "unreachable" : steady === "no" ? "transient" : "unknown";
 }
 
-/** A source-controller that is not there or not Ready; undefined if it runs or is not known. */
+/** A source-controller that is not Ready; undefined if one runs or none is known. */
 function downOf(pods: readonly PodView[] | undefined): Down {
   if (pods === undefined) return undefined;
   const own = sourceControllersOf(pods);
-  if (own.length === 0) return "none";
   return own.some((pod) => pod.ready && pod.deletedMs === undefined) ? undefined : own[0];
 }
 
@@ -127,7 +126,7 @@ function steadiness(
 }
 
 function findingOf(trouble: ArtifactTrouble, cause: Cause, down: Down): Finding {
-  const { object, says, sinceMs, line, place } = trouble;
+  const { object, says, sinceMs, line } = trouble;
   const isDown = cause === "source-controller-down";
   const { kind = "Source", key = "" } = object.source ?? {};
   return {
@@ -144,10 +143,9 @@ function findingOf(trouble: ArtifactTrouble, cause: Cause, down: Down): Finding 
     cites: [
       citeReady(object),
       ...(line === undefined ? [] : [{ says: oneLine(line.message, 160), place: line.place }]),
-      ...(isDown && down !== undefined && down !== "none"
+      ...(isDown && down !== undefined
         ? [citePod(down, `Source-controller ${down.key} is not Ready`)]
         : []),
-      ...(isDown && down === "none" ? [{ says: "There is no source-controller", place }] : []),
     ],
     since: stamp(sinceMs),
     causes: [`${kind}/${key}`],
