@@ -20,6 +20,7 @@ describe("text", () => {
     const shown = redactText(text);
     expect(shown).not.toContain("hunter2");
     expect(shown).toContain(REDACTED);
+    expect(redactText(shown)).toBe(shown);
   });
 
   const kept: Record<string, string> = {

@@ -137,7 +137,7 @@ const rules: readonly Rule[] = [
   {
     fits: new RegExp(
       `(\\b[\\w.-]{0,60}${SECRET_WORD}["']?\\s{0,4}[=:]\\s{0,4})` +
-        `("(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s"',;)\\]}]+)`,
+        `(?!\\[redacted\\])("(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s"',;)\\]}]+)`,
       "gi",
     ),
     put: `$1${REDACTED}`,
@@ -157,7 +157,6 @@ const HINT = new RegExp(
 
 /** Text, of one line or many, without secrets and without plans. */
 export function redactText(text: string): string {
-  if (!text.includes("\n")) return redactLine(text);
   const redactor = new LineRedactor();
   const lines = text.split("\n").flatMap((line) => redactor.text(line) ?? []);
   return lines.join("\n");

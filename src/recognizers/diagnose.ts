@@ -1,6 +1,7 @@
 import { type Known, know, type Moment } from "../evidence/knowledge.ts";
 import type { Evidence } from "../evidence/model.ts";
-import type { Finding, Recognizer, Undecided, Verdict } from "./define.ts";
+import { redactText } from "../evidence/redaction.ts";
+import type { FactTable, Finding, Recognizer, Undecided, Verdict } from "./define.ts";
 import { type Incident, incidentsOf } from "./incidents.ts";
 import { judge } from "./judge.ts";
 import { wellOf } from "./well.ts";
@@ -67,10 +68,18 @@ function findingsOf({ recognizer, verdict }: Judged): JudgedFinding[] {
   if (verdict.verdict !== "recognized") return [];
   return verdict.findings.map((finding) => ({
     ...finding,
+    facts: withoutSecrets(finding.facts),
     recognizer,
     key: `${recognizer.id} ${finding.objects[0] ?? ""}`.trim(),
     foldedInto: undefined,
   }));
+}
+
+/** A fact may be what a program said, and a saved dump may hold that as it was. */
+function withoutSecrets(facts: FactTable): FactTable {
+  const shown = (value: FactTable[string]) =>
+    typeof value === "string" ? redactText(value) : value;
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, shown(value)]));
 }
 
 function notJudgedOf({ recognizer, verdict }: Judged): NotJudged[] {

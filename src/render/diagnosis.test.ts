@@ -75,6 +75,24 @@ describe("the text", () => {
   });
 });
 
+test("nothing that a saved dump holds as it was is printed with its secrets", () => {
+  const error = "error running Plan: dial https://ci:hunter2@git.example.com: password=hunter2";
+  const scene = calm("12:00:00")
+    .terraform("apps/db", {
+      ready: ["False", error, "11:00:00", "TFExecPlanFailed"],
+      conditions: {
+        Stalled: ["True", "Resource reached maximum", "11:00:00", "RetryLimitReached"],
+      },
+    })
+    .log([["11:00:00", "apps/db", "error running Plan", error]]);
+  const all = { ...plain, all: true };
+  const texts = [JSON.stringify(diagnosisData(of(scene))), diagnosisMarkdown(of(scene))];
+  for (const text of [...texts, diagnosisText(of(scene), all)]) {
+    expect(text).toContain("apps/db");
+    expect(text).not.toContain("hunter2");
+  }
+});
+
 test("the Markdown takes nothing of the evidence as markup", () => {
   const scene = calm("10:10:00").terraform("apps/web", {
     ready: ["False", "Source '<b>[x](http://y)</b>' not found", "10:09:00", "ArtifactFailed"],

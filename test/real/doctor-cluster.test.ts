@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { Scene } from "../../src/evidence/scene.ts";
 import { runCommand } from "../../src/processes/command.ts";
 import type { DiagnosisData } from "../../src/render/diagnosis-data.ts";
@@ -80,7 +81,8 @@ describe.skipIf(clusterPrograms() === undefined)("on a real API server", () => {
       "client-certificate-data": base64(server.certificate.cert),
       "client-key-data": base64(server.certificate.key),
     });
-    writeKubeconfig("viewer", { token: server.viewerToken });
+    writeKubeconfig("viewer", { token: server.tokens.viewer });
+    writeKubeconfig("reader", { token: server.tokens.reader });
   });
   afterAll(async () => {
     await kubelet?.close();
@@ -125,6 +127,15 @@ describe.skipIf(clusterPrograms() === undefined)("on a real API server", () => {
       { signal: AbortSignal.timeout(20_000) },
     );
     expect(found.stdout.toString()).toBe("");
+  });
+
+  test("the role that the documents offer is enough", async () => {
+    const file = join(root, "examples/doctor/rbac.yaml");
+    const role = parse(readFileSync(file, "utf8")) as Readonly<Record<string, unknown>>;
+    await createObjects(server, [role]);
+    await bind("nigari-doctor", "reader");
+    const { diagnosis } = await doctor("reader");
+    expect(keysOf(diagnosis)).toEqual(keysOf((await doctor("dana")).diagnosis));
   });
 
   test("with half of the rights it says less, never something else", async () => {
@@ -223,13 +234,19 @@ async function grant(name: string, rights: Rights): Promise<void> {
   const rules = rights.map(([apiGroups, resources]) => ({
     ...{ apiGroups, resources, verbs: ["get", "list"] },
   }));
-  const apiVersion = `${group}/v1`;
   await createObjects(server, [
-    { apiVersion, kind: "ClusterRole", metadata: { name }, rules },
+    { apiVersion: `${group}/v1`, kind: "ClusterRole", metadata: { name }, rules },
+  ]);
+  await bind(name, "viewer");
+}
+
+async function bind(name: string, user: string): Promise<void> {
+  const group = "rbac.authorization.k8s.io";
+  await createObjects(server, [
     {
-      ...{ apiVersion, kind: "ClusterRoleBinding", metadata: { name } },
+      ...{ apiVersion: `${group}/v1`, kind: "ClusterRoleBinding", metadata: { name } },
       roleRef: { apiGroup: group, kind: "ClusterRole", name },
-      subjects: [{ apiGroup: group, kind: "User", name: "viewer" }],
+      subjects: [{ apiGroup: group, kind: "User", name: user }],
     },
   ]);
 }

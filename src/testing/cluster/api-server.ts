@@ -10,10 +10,8 @@ export interface ApiServer {
   readonly url: string;
   /** PEM of what signed the server's certificate. */
   readonly ca: string;
-  /** Of a user in system:masters. */
-  readonly adminToken: string;
-  /** Of user "viewer", who may do nothing until RBAC says so. */
-  readonly viewerToken: string;
+  /** Of a user in system:masters, and of two who may do nothing until RBAC says so. */
+  readonly tokens: Readonly<Record<"admin" | "viewer" | "reader", string>>;
   /** Client certificate and key of user "dana" in system:masters, PEM. */
   readonly certificate: { readonly cert: string; readonly key: string };
   /** A certificate and key for a server of the test's own, such as a kubelet. */
@@ -53,7 +51,7 @@ export async function startApiServer(folder: string): Promise<ApiServer> {
     start("etcd", programs.etcd, etcdArguments(folder, client, peer));
     start("kube-apiserver", programs.server, serverArguments(folder, client, port));
     const url = `https://127.0.0.1:${port}`;
-    await untilReady(url, secrets.adminToken, join(folder, "kube-apiserver.log"));
+    await untilReady(url, secrets.tokens.admin, join(folder, "kube-apiserver.log"));
     const ca = readFileSync(join(folder, "certs/apiserver.crt"), "utf8");
     return { url, ca, ...secrets, close };
   } catch (error) {
@@ -111,10 +109,10 @@ function writeSecrets(folder: string) {
   });
   put("sa.pub", account.publicKey);
   put("sa.key", account.privateKey);
-  const [adminToken, viewerToken] = [randomBytes(16), randomBytes(16)].map((each) =>
-    each.toString("hex"),
-  ) as [string, string];
-  const rows = [`${adminToken},admin,1,"system:masters"`, `${viewerToken},viewer,2`];
+  const token = () => randomBytes(16).toString("hex");
+  const tokens = { admin: token(), viewer: token(), reader: token() };
+  const { admin, viewer, reader } = tokens;
+  const rows = [`${admin},admin,1,"system:masters"`, `${viewer},viewer,2`, `${reader},reader,3`];
   put("tokens.csv", `${rows.join("\n")}\n`);
   openssl(folder, ["-x509", "-subj", "/CN=test-ca", "-keyout", "ca.key", "-out", "ca.crt"]);
   const signed = (name: string, subject: string) => {
@@ -124,7 +122,7 @@ function writeSecrets(folder: string) {
     return { cert: read("crt"), key: read("key") };
   };
   return {
-    ...{ adminToken, viewerToken },
+    tokens,
     certificate: signed("dana", "/O=system:masters/CN=dana"),
     serving: signed("kubelet", "/CN=kubelet"),
   };

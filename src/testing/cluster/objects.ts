@@ -63,7 +63,7 @@ export function send(
   body?: Item,
 ): Promise<unknown> {
   const headers = {
-    authorization: `Bearer ${server.adminToken}`,
+    authorization: `Bearer ${server.tokens.admin}`,
     "content-type": "application/json",
   };
   return new Promise((resolve, reject) => {
