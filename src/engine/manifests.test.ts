@@ -228,6 +228,30 @@ describe("what has vanished", () => {
   });
 });
 
+test("the log tells each thing once, with its place, and not at every look", async () => {
+  const lines: string[] = [];
+  const keep = (level: string) => (message: string, fields?: object) => {
+    lines.push(`${level} ${message}${fields === undefined ? "" : ` ${JSON.stringify(fields)}`}`);
+  };
+  const log = { debug: () => {}, info: keep("info"), warn: keep("warn"), error: keep("error") };
+  hold([map("a")]);
+  const source = { read: async () => found as Manifests };
+  const sync = new ManifestSync({
+    ...{ source, store, clock, log },
+    ...{ owner: "me", prune: false, pollMs: 1_000 },
+  });
+  await sync.look(call);
+  hold([], { severity: "warning", summary: "Skipped", file: "x.yaml", line: 3, column: 5 });
+  await sync.look(call);
+  await sync.look(call);
+  expect(lines).toEqual([
+    'info Manifest applied {"object":"ConfigMap/default/a","outcome":"created"}',
+    "warn x.yaml:3:5: Skipped",
+    "warn Manifests have vanished; nothing is deleted without --prune " +
+      '{"objects":"ConfigMap/default/a"}',
+  ]);
+});
+
 test("run looks again and again until its signal", async () => {
   hold([map("vars")]);
   const stop = new AbortController();

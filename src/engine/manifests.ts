@@ -27,7 +27,7 @@ export interface ManifestSyncOptions {
   /** From the end of one look to the next. */
   readonly pollMs: number;
   /** Called after a look that changed anything or found something new to tell. */
-  readonly onReport: (report: SyncReport) => void;
+  readonly onReport?: (report: SyncReport) => void;
 }
 
 export interface SyncReport {
@@ -177,7 +177,7 @@ export class ManifestSync {
 
   #tell(report: SyncReport, call: Call): void {
     if (call.signal.aborted) return;
-    const { log, onReport } = this.#options;
+    const { log, onReport, prune } = this.#options;
     const { changed, pruned, vanished, diagnostics } = report;
     // What is merely still so was told before.
     const deleting = changed.filter(({ applied }) => applied === "deleting");
@@ -190,13 +190,24 @@ export class ManifestSync {
       log.info("Manifest applied", { object: describeRef(ref), outcome: applied });
     }
     for (const ref of pruned) log.info("Object pruned", { object: describeRef(ref) });
-    for (const each of news ? diagnostics : []) {
-      const { severity, summary, file, line } = each;
-      if (severity === "error") log.error(summary, { file, line });
-      else log.warn(summary, { file, line });
+    for (const each of news ? diagnostics : []) log[levelOf(each)](placed(each));
+    if (news && vanished.length > 0 && !prune) {
+      const objects = vanished.map(describeRef).join(", ");
+      log.warn("Manifests have vanished; nothing is deleted without --prune", { objects });
     }
-    onReport(report);
+    onReport?.(report);
   }
+}
+
+function levelOf({ severity }: Diagnostic): "error" | "warn" {
+  return severity === "error" ? "error" : "warn";
+}
+
+/** With the place in front, where editors look for it. */
+function placed({ summary, detail, file, line, column }: Diagnostic): string {
+  const where = [file, line, column].filter((part) => part !== undefined).join(":");
+  const text = detail === undefined ? summary : `${summary}\n${detail}`;
+  return where === "" ? text : `${where}: ${text}`;
 }
 
 function refOf(object: AnyObject): ObjectRef {

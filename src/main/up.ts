@@ -9,19 +9,19 @@ import { toolsFolder } from "../adapters/opentofu/programs.ts";
 import { describeProgress } from "../adapters/opentofu/progress.ts";
 import { DatabaseError } from "../adapters/sqlite/database.ts";
 import { createLog } from "../adapters/system/log.ts";
-import { diagnosticText } from "../api/diagnostic.ts";
+import type { Terraform } from "../api/terraform.ts";
 import { CliError, EXIT, type Output, type UpOptions } from "../cli/world.ts";
-import { ManifestSync, type SyncReport } from "../engine/manifests.ts";
+import { ManifestSync } from "../engine/manifests.ts";
 import { ArtifactError } from "../ports/artifacts.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { ManifestSource } from "../ports/manifests.ts";
-import { describeRef } from "../ports/object-store.ts";
 import { dataDirOf, makePrivate } from "./data-dir.ts";
 import { type Standalone, startStandalone } from "./engine.ts";
 import { childEnvironment } from "./environment.ts";
 import { gitCredentials, gitManifests } from "./git-manifests.ts";
 import { packageRoot } from "./package.ts";
+import type { Kept } from "./store.ts";
 
 /** What `up` needs of the process it runs in. */
 export interface UpWorld {
@@ -115,7 +115,6 @@ async function keepApplied(standalone: Standalone, keeping: Keeping): Promise<vo
     owner,
     prune: options.prune,
     pollMs,
-    onReport: (report) => tell(report, world.out, options.prune),
   });
   await sync.run(AbortSignal.any([world.interrupted, ended.signal]));
 }
@@ -185,29 +184,18 @@ async function tofuFor(
   );
 }
 
-function tell(report: SyncReport, out: Output, prune: boolean): void {
-  for (const each of report.diagnostics) out.error(`${diagnosticText(each)}\n`);
-  for (const { ref, applied } of report.changed) out.write(`${describeRef(ref)} ${applied}\n`);
-  for (const ref of report.pruned) out.write(`${describeRef(ref)} deleted: manifest is gone\n`);
-  if (report.vanished.length === 0 || prune) return;
-  const names = report.vanished.map(describeRef).join(", ");
-  out.error(`warning: manifests have vanished, nothing is deleted without --prune: ${names}\n`);
-}
-
 /** First Ctrl-C: nothing new is started; what runs goes on, and people are told how to return. */
 async function goDown(
   standalone: Standalone,
   { options, place, out }: { options: UpOptions; place: Place; out: Output },
 ): Promise<number> {
   const { engine, kept } = standalone;
-  const forever = new AbortController().signal;
   if (options.wait) {
     out.error("Waiting for the runs under way; Ctrl-C again leaves them to themselves\n");
-    await engine.drain(forever);
-  }
-  const { items } = await kept.store.list("Terraform", {}, { signal: forever });
-  const runs = items.filter(({ status }) => status?.run !== undefined);
+    await engine.drain(new AbortController().signal);
+  } else out.error("Stopping: nothing new is started\n");
   const early = await Promise.race([engine.ended, Promise.resolve("going on")]);
+  const runs = await runsOf(kept);
   await standalone.close();
   if (runs.length > 0) {
     out.error("These runs go on without the engine; nothing of them is lost:\n");
@@ -223,4 +211,14 @@ async function goDown(
     return EXIT.failed;
   }
   return EXIT.ok;
+}
+
+/** A database that fails must not keep the engine from going down. */
+async function runsOf({ store }: Kept): Promise<readonly Terraform[]> {
+  try {
+    const { items } = await store.list("Terraform", {}, { signal: new AbortController().signal });
+    return items.filter(({ status }) => status?.run !== undefined);
+  } catch {
+    return [];
+  }
 }
