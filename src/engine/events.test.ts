@@ -73,3 +73,9 @@ test("secrets are hidden", async () => {
   await eventsOn().say(terraform, said("the password is hunter2 and 1"), ["hunter2", "1"], call);
   expect((await stored())[0]?.message).toBe("the password is *** and 1");
 });
+
+test("an object whose name is as long as names may be has events, too", async () => {
+  const long = { ...terraform, metadata: { ...terraform.metadata, name: "n".repeat(253) } };
+  await eventsOn().say(long, said("done"), [], call);
+  expect((await stored()).map(({ message }) => message)).toEqual(["done"]);
+});

@@ -5,6 +5,7 @@ import { secondText } from "../domain/time.ts";
 import type { Call } from "../ports/call.ts";
 import type { Clock, Random } from "../ports/clock.ts";
 import { isStoreError, type ObjectStore } from "../ports/object-store.ts";
+import { objectName } from "./object-names.ts";
 
 /** Events kept of one object; the oldest go first. */
 const PER_OBJECT_MAX = 50;
@@ -73,7 +74,7 @@ export class Events {
       said.push({ ...known, atMs: nowMs });
       return;
     }
-    const name = `${terraform.metadata.name}.${this.#random.hex(8)}`;
+    const name = objectName(`${terraform.metadata.name}.${this.#random.hex(8)}`);
     await this.#store.create(this.#eventOf(terraform, { ...event, message }, name), call);
     said.push({ name, text, atMs: nowMs });
     await this.#forgetOld(terraform, said, call);

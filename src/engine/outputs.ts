@@ -5,8 +5,8 @@ import type { OutputsSecretFact } from "../domain/facts.ts";
 import type { Call } from "../ports/call.ts";
 import { describeRef, isStoreError, type ObjectStore } from "../ports/object-store.ts";
 import { sameJson } from "./canonical.ts";
+import { labelValue } from "./object-names.ts";
 import { isOwnedBy, ownedBy, ownerText } from "./owner.ts";
-import { labelValue } from "./plans.ts";
 
 /**
  * The Secret of spec.writeOutputsToSecret. It belongs to the object wholly (data, labels and

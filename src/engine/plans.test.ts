@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { storeWith, terraformOf } from "../testing/simulation/objects.ts";
 import { sha256Hex } from "./canonical.ts";
-import { deletePlan, labelValue, loadPlan, savePlan } from "./plans.ts";
+import { deletePlan, loadPlan, savePlan } from "./plans.ts";
 
 const call = { signal: new AbortController().signal };
 /** A store with one object, and that object as it is stored. */
@@ -140,8 +140,14 @@ test("two objects whose plans have the same name both keep their plan", async ()
   ]);
 });
 
-test("a long name becomes 46 characters, a dash and 16 of its digest", () => {
-  const long = "n".repeat(64);
-  expect(labelValue(long)).toBe(`${"n".repeat(46)}-${sha256Hex(long).slice(0, 16)}`);
-  expect(labelValue("n".repeat(63))).toBe("n".repeat(63));
+test("a plan is kept whatever the workspace and the object are called", async () => {
+  const { store, terraform } = await open();
+  for (const workspace of ["Prod_EU", "a b", "w".repeat(300)]) {
+    const metadata = { ...terraform.metadata, name: "n".repeat(253) };
+    const one = { ...terraform, metadata, spec: { ...terraform.spec, workspace } };
+    await savePlan(one, plan(Buffer.from(workspace)), store, call);
+    expect(await loadPlan(one, store, call)).toMatchObject({ digest: sha256Hex(workspace) });
+    await deletePlan(one, store, call);
+    expect(await loadPlan(one, store, call)).toEqual({ state: "absent" });
+  }
 });

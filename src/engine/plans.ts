@@ -6,6 +6,7 @@ import type { Terraform } from "../api/terraform.ts";
 import type { Call } from "../ports/call.ts";
 import { isStoreError, type ObjectStore } from "../ports/object-store.ts";
 import { sha256Hex } from "./canonical.ts";
+import { labelValue, objectName } from "./object-names.ts";
 import { isOwnedBy, ownedBy } from "./owner.ts";
 
 /**
@@ -157,7 +158,7 @@ function metadataOf(
   const numbered = chunk.index === undefined ? {} : { [ANNOTATION.chunk]: String(chunk.index) };
   return {
     namespace,
-    name: `tfplan-${workspace}-${name}${form.suffix}${end}`,
+    name: objectName(`tfplan-${workspace}-${name}${form.suffix}${end}`),
     labels: labelsOf(terraform, form.suffix),
     annotations: {
       [ANNOTATION.planId]: form.id,
@@ -181,11 +182,6 @@ function workspaceOf(terraform: Terraform): string {
   return terraform.spec.workspace ?? "default";
 }
 
-/** Labels hold 63 characters; longer values keep their beginning and end in a digest. */
-export function labelValue(text: string): string {
-  return text.length <= 63 ? text : `${text.slice(0, 46)}-${sha256Hex(text).slice(0, 16)}`;
-}
-
 /**
  * Names of plans are ambiguous ("a-b" of workspace "c" and "b" of workspace "a-c…" meet): a name
  * that somebody else's plan has already is made unique. Plans are found by label, never by name.
@@ -196,7 +192,7 @@ async function createFree(object: Secret | ConfigMap, store: ObjectStore, call: 
   } catch (error) {
     if (!isStoreError(error, "AlreadyExists")) throw error;
     const owner = object.metadata.ownerReferences?.[0]?.uid ?? "";
-    const name = `${object.metadata.name}-${sha256Hex(owner).slice(0, 8)}`;
+    const name = objectName(`${object.metadata.name}-${sha256Hex(owner).slice(0, 8)}`);
     await store.create({ ...object, metadata: { ...object.metadata, name } }, call);
   }
 }

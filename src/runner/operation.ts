@@ -31,6 +31,8 @@ type Outputs = Planned["outputs"];
 
 /** Largest JSON result that is read: what does not fit into a string cannot be parsed. */
 const RESULT_BYTES = 256 << 20;
+/** What OpenTofu itself demands of a name, so that it is said early and with the field. */
+const WORKSPACE_NAME = /^[\w.~$&+=:@-]+$/;
 /** To ask the backend what it has, after OpenTofu was killed. */
 const STATE_PULL_MS = 20_000;
 
@@ -124,6 +126,13 @@ class Operation {
   async #workspace(): Promise<void> {
     const { order } = this.#context;
     if (order.workspace === "default") return;
+    if (!WORKSPACE_NAME.test(order.workspace)) {
+      throw new StageFailure(
+        "workspace",
+        `spec.workspace "${order.workspace}" is no name that OpenTofu takes; ` +
+          'use letters, digits, "-", "_" and "."',
+      );
+    }
     if (order.workspaceByAddress) {
       const read = await findWorkspaceRead(this.#cwd);
       if (read === undefined) return;

@@ -269,6 +269,12 @@ describe("a failure tells stage, reason and OpenTofu's own words", () => {
       says: "No value for required variable",
       expected: { stage: "plan", reason: "TFExecPlanFailed", exitCode: 1 },
     },
+    "a name that no workspace may have, wherever its state lies": {
+      files: simple,
+      order: { workspace: "x/y", workspaceByAddress: true },
+      says: 'spec.workspace "x/y" is no name that OpenTofu takes; use letters',
+      expected: { stage: "workspace", reason: "SelectWorkspaceFailed" },
+    },
     "a state that is addressed by the workspace, and code that reads its name": {
       files: { "main.tf": '# about it\nlocals {\n  a = terraform.workspace == "prod"\n}\n' },
       order: { workspace: "prod", workspaceByAddress: true },
