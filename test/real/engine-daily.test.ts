@@ -170,7 +170,7 @@ describe.concurrent("an engine", () => {
       await until("that is told", () => /good\.yaml:\d+/.test(world.said()));
       expect(readyText(good.object)).toMatch(/^True /);
       for (const name of ["good", "broken", "wrong"]) world.estate.remove(name);
-      const told = /manifests have vanished, nothing is deleted without --prune: .*good/;
+      const told = /Manifests have vanished; nothing is deleted without --prune .*good/;
       await until("the loss is told", () => told.test(world.said()));
       await sleep(3_000);
       expect(readyText(good.object)).toMatch(/^True /);
