@@ -7,6 +7,7 @@ import { EngineUnavailable } from "../ports/engine.ts";
 import { type ObjectStore, StoreError } from "../ports/object-store.ts";
 import { seededRandom, VirtualClock } from "../testing/fakes/clock.ts";
 import { MemoryStates } from "../testing/fakes/memory-states.ts";
+import { quietShell } from "../testing/fakes/shell.ts";
 import { runCommandLine } from "./program.ts";
 import type { Shell, UpOptions, World } from "./world.ts";
 
@@ -18,7 +19,8 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 function stage(engineRuns = true) {
   const clock = new VirtualClock();
   const store = memoryObjectStore({ clock, random: seededRandom(1) });
-  const printed = { out: "", err: "" };
+  const quiet = quietShell();
+  const { printed } = quiet;
   const ups: UpOptions[] = [];
   const world: Writable<World> = {
     store,
@@ -34,18 +36,9 @@ function stage(engineRuns = true) {
     close: async () => {},
   };
   const shell: Writable<Shell> = {
+    ...quiet,
     clock,
-    out: {
-      write: (text) => {
-        printed.out += text;
-      },
-      error: (text) => {
-        printed.err += text;
-      },
-      isTerminal: false,
-      columns: 100,
-      colours: false,
-    },
+    out: { ...quiet.out, columns: 100 },
     connect: async () => world,
     up: async (options) => {
       ups.push(options);
@@ -54,8 +47,6 @@ function stage(engineRuns = true) {
     readFile: async () => new Uint8Array(),
     readManifests: async () => ({ version: "1", objects: [], diagnostics: [] }),
     applyObject: async () => "created",
-    version: "9.9.9",
-    interrupted: new AbortController().signal,
   };
   const run = async (...words: string[]) => {
     printed.out = "";

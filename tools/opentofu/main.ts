@@ -1,36 +1,6 @@
 // npm run tools: OpenTofu and the provider that tests and the demo use, built once from the Go
 // modules that tools/go.mod and tools/provider-time/go.mod pin.
-import { join, relative } from "node:path";
-import { makeProgram } from "../../src/adapters/opentofu/make.ts";
-import { openTofu, providerTime, toolsFolder } from "../../src/adapters/opentofu/programs.ts";
-import { progressWriter } from "../../src/adapters/opentofu/progress.ts";
-import { createClock } from "../../src/adapters/system/clock.ts";
+import { openTofu, providerTime } from "../../src/adapters/opentofu/programs.ts";
+import { makePrograms } from "./programs.ts";
 
-const root = join(import.meta.dirname, "../..");
-const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => stop.abort(new Error(`${signal} was received`)));
-}
-const clock = createClock();
-const options = {
-  folder: toolsFolder({ env: process.env, root }),
-  env: process.env,
-  clock,
-  onProgress: progressWriter({
-    isTerminal: process.stderr.isTTY === true,
-    write: (text) => process.stderr.write(text),
-  }),
-};
-try {
-  for (const program of [await openTofu(root), await providerTime(root)]) {
-    await makeProgram(program, options, stop);
-  }
-} catch (error) {
-  const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(
-    `tools: ${message.replaceAll(root, relative(process.cwd(), root) || ".")}\n`,
-  );
-  process.exitCode = 1;
-} finally {
-  clock.close();
-}
+await makePrograms("tools", [openTofu, providerTime]);
