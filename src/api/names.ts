@@ -9,6 +9,8 @@ export const ACCEPT = "nigari.dev/accept";
 export const END_RUN = "nigari.dev/end-run";
 /** Annotation: what a manifest said when it was last applied, as JSON. */
 export const LAST_APPLIED = "nigari.dev/last-applied";
+/** Annotation: the file that the object's manifest stands in, seen from its source's root. */
+export const MANIFEST = "nigari.dev/manifest";
 /** Label: whose manifests the object comes from. */
 export const APPLIED_BY = "nigari.dev/applied-by";
 

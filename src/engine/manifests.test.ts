@@ -215,6 +215,59 @@ describe("what has vanished", () => {
     expect(await stored()).toEqual(["Terraform web"]);
   });
 
+  describe("a manifest overwritten by something that is none", () => {
+    const place = (object: AnyObject, file: string) => new Map([[object, file]]);
+    const web = terraform("web");
+    const overwritten = { version: "2", objects: [map("stays")], diagnostics: [], unclear: ["w"] };
+
+    test("has not vanished: it is told by name, and its object stays", async () => {
+      found = {
+        version: "1",
+        objects: [web, map("stays")],
+        diagnostics: [],
+        files: place(web, "w"),
+      };
+      await newSync(true).look(call);
+      found = overwritten;
+      // Another engine than the one that applied it.
+      const sync = newSync(true);
+      for (let minute = 0; minute < 3; minute++) {
+        const report = await sync.look(call);
+        expect(report).toMatchObject({ vanished: [], pruned: [] });
+        expect(report.diagnostics).toEqual([
+          {
+            severity: "error",
+            file: "w",
+            summary: expect.stringMatching(/^Terraform\/default\/web: .* is no manifest; .* kept/),
+          },
+        ]);
+        await clock.advance(60_000);
+      }
+      expect(await stored()).toEqual(["ConfigMap stays", "Terraform web"]);
+      found = { ...overwritten, unclear: [] };
+      await sync.look(call);
+      await clock.advance(11_000);
+      expect(names((await sync.look(call)).pruned)).toEqual(["Terraform/default/web"]);
+    });
+
+    test("counts by the file that the object stood in last", async () => {
+      found = {
+        version: "1",
+        objects: [web, map("stays")],
+        diagnostics: [],
+        files: place(web, "w"),
+      };
+      const sync = newSync(true);
+      await sync.look(call);
+      found = { ...found, files: place(web, "elsewhere") };
+      await sync.look(call);
+      found = overwritten;
+      await sync.look(call);
+      await clock.advance(11_000);
+      expect(names((await sync.look(call)).pruned)).toEqual(["Terraform/default/web"]);
+    });
+  });
+
   test("of other owners and of people is not touched", async () => {
     hold([map("theirs")]);
     await newSync(true, "other").look(call);

@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../api/diagnostic.ts";
 import { type AnyObject, type KindName, keyOf, type ObjectRef } from "../api/kinds.ts";
-import { APPLIED_BY } from "../api/names.ts";
+import { APPLIED_BY, MANIFEST } from "../api/names.ts";
 import type { Call } from "../ports/call.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -98,7 +98,7 @@ export class ManifestSync {
       const ref = refOf(object);
       try {
         const applied = await this.#bounded(call, (each) =>
-          applyObject(store, object, owner, each),
+          applyObject(store, placed(object, manifests.files?.get(object)), owner, each),
         );
         if (applied !== "unchanged") changed.push({ ref, applied });
       } catch (error) {
@@ -118,6 +118,7 @@ export class ManifestSync {
     // A manifest that cannot be read has not vanished; then nothing is known to have.
     if (!readable || call.signal.aborted) return { vanished, pruned };
     const present = new Set(manifests.objects.map((object) => describeRef(refOf(object))));
+    const unclear = new Set(manifests.unclear ?? []);
     let leaving = 0;
     try {
       for (const object of await this.#owned(call)) {
@@ -125,7 +126,10 @@ export class ManifestSync {
         const name = describeRef(ref);
         if (object.metadata.deletionTimestamp !== undefined) leaving += 1;
         else if (present.has(name)) this.#missing.delete(name);
-        else if (this.#mayPrune(name, present.size) && (ref.kind === "Terraform" || !leaving)) {
+        else if (unclear.has(manifestOf(object))) {
+          this.#missing.delete(name);
+          diagnostics.push(overwritten(object));
+        } else if (this.#mayPrune(name, present.size) && (ref.kind === "Terraform" || !leaving)) {
           await this.#prune(object, call);
           pruned.push(ref);
           if (ref.kind === "Terraform") leaving += 1;
@@ -190,7 +194,7 @@ export class ManifestSync {
       log.info("Manifest applied", { object: describeRef(ref), outcome: applied });
     }
     for (const ref of pruned) log.info("Object pruned", { object: describeRef(ref) });
-    for (const each of news ? diagnostics : []) log[levelOf(each)](placed(each));
+    for (const each of news ? diagnostics : []) log[levelOf(each)](withPlace(each));
     if (news && vanished.length > 0 && !prune) {
       const objects = vanished.map(describeRef).join(", ");
       log.warn("Manifests have vanished; nothing is deleted without --prune", { objects });
@@ -199,12 +203,33 @@ export class ManifestSync {
   }
 }
 
+/** With the file it comes from, so that a later look knows where it stood. */
+function placed(object: AnyObject, file: string | undefined): AnyObject {
+  if (file === undefined) return object;
+  const { metadata } = object;
+  const annotations = { ...metadata.annotations, [MANIFEST]: file };
+  return { ...object, metadata: { ...metadata, annotations } };
+}
+
+function manifestOf({ metadata }: AnyObject): string {
+  return metadata.annotations?.[MANIFEST] ?? "";
+}
+
+/** A file that is there but holds something else now: by mistake, as far as anybody can know. */
+function overwritten(object: AnyObject): Diagnostic {
+  const summary =
+    `${describeRef(refOf(object))}: its manifest stood in this file, which now holds something ` +
+    "that is no manifest; the object is kept. Bring the manifest back, or delete the file to " +
+    "have the object count as vanished";
+  return { severity: "error", summary, file: manifestOf(object) };
+}
+
 function levelOf({ severity }: Diagnostic): "error" | "warn" {
   return severity === "error" ? "error" : "warn";
 }
 
 /** With the place in front, where editors look for it. */
-function placed({ summary, detail, file, line, column }: Diagnostic): string {
+function withPlace({ summary, detail, file, line, column }: Diagnostic): string {
   const where = [file, line, column].filter((part) => part !== undefined).join(":");
   const text = detail === undefined ? summary : `${summary}\n${detail}`;
   return where === "" ? text : `${where}: ${text}`;

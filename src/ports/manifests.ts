@@ -16,4 +16,11 @@ export interface Manifests {
   readonly version: string;
   readonly objects: readonly AnyObject[];
   readonly diagnostics: readonly Diagnostic[];
+  /** The file each object stands in, seen from the source's root, where that is known. */
+  readonly files?: ReadonlyMap<AnyObject, string>;
+  /**
+   * Files, named alike, with something in them that is no manifest: empty, another text, too large.
+   * They are nobody's business, unless a manifest stood in one of them before.
+   */
+  readonly unclear?: readonly string[];
 }

@@ -126,6 +126,28 @@ test("a folder as a source: its version follows what files hold and their names"
   ]);
 });
 
+const unclear: [string, string][] = [
+  ["nothing", ""],
+  ["comments alone", "# kind: Secret\n---\n"],
+  ["another text", "hello"],
+  ["a document that is none beside one that is", `${secret("b")}---\nname: a\n`],
+  ["more than a manifest may hold", "x".repeat(3 * 1024 * 1024)],
+];
+test.each(unclear)("a file that holds %s is named, and none that is whole", async (_what, text) => {
+  const folder = folderWith({ "sub/a.yaml": text, "c.yaml": secret("c") });
+  const { objects, files, unclear, diagnostics } = await manifestFolder(folder).read(call);
+  expect(unclear).toEqual(["sub/a.yaml"]);
+  expect(diagnostics.filter(({ severity }) => severity === "error")).toEqual([]);
+  const [object] = objects.filter(({ metadata }) => metadata.name === "c");
+  expect(object && files?.get(object)).toBe("c.yaml");
+});
+
+test("another program's manifest is one", async () => {
+  const other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n";
+  const folder = folderWith({ "a.yaml": other });
+  expect((await manifestFolder(folder).read(call)).unclear).toEqual([]);
+});
+
 test("a call that is cancelled ends with its reason", async () => {
   const reason = new Error("Ctrl-C");
   const folder = folderWith({ "a.yaml": secret("a") });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import type { Diagnostic } from "../../api/diagnostic.ts";
 import type { Call } from "../../ports/call.ts";
 import type { ManifestSource } from "../../ports/manifests.ts";
@@ -20,9 +20,10 @@ export async function readManifestFiles(
   call: Call,
 ): Promise<ManifestReport> {
   const { texts, diagnostics } = await gather(path, call);
-  const { objects, warnings, errors } = readManifests(texts, namespace);
+  const report = readManifests(texts, namespace);
+  const { warnings, errors } = report;
   return {
-    objects,
+    ...report,
     warnings: [...diagnostics.filter(isWarning), ...warnings],
     errors: [...diagnostics.filter((each) => !isWarning(each)), ...errors],
   };
@@ -33,7 +34,10 @@ export function manifestFolder(path: string, namespace?: string): ManifestSource
   return {
     async read(call) {
       const { texts, diagnostics } = await gather(path, call);
-      const { objects, warnings, errors } = readManifests(texts, namespace);
+      const report = readManifests(texts, namespace);
+      const { objects, warnings, errors } = report;
+      const below = (file: string) => relative(path, file) || basename(file);
+      const skipped = diagnostics.flatMap(({ file }) => (file === undefined ? [] : [file]));
       const digest = createHash("sha256");
       for (const { file, content } of texts) {
         digest.update(`${file}\0${content.length}\0`).update(content);
@@ -42,6 +46,8 @@ export function manifestFolder(path: string, namespace?: string): ManifestSource
         version: `sha256:${digest.digest("hex")}`,
         objects,
         diagnostics: [...diagnostics, ...errors, ...warnings],
+        files: new Map([...report.files].map(([object, file]) => [object, below(file)])),
+        unclear: [...skipped, ...report.unclear].map(below),
       };
     },
   };

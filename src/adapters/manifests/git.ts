@@ -47,9 +47,15 @@ export function manifestRepository(options: ManifestRepository): ManifestSource 
         const artifact = { ...result, sizeBytes: result.sizeBytes };
         const opened = await options.artifacts.open(artifact, call);
         const { texts, diagnostics } = await textsIn(opened, options, result.revision, call);
-        const { objects, errors, warnings } = readManifests(texts, options.namespace);
-        const found = [...diagnostics, ...errors, ...warnings];
-        const manifests = { version: result.revision, objects, diagnostics: found };
+        const report = readManifests(texts, options.namespace);
+        const skipped = diagnostics.flatMap(({ file }) => (file === undefined ? [] : [file]));
+        const manifests = {
+          version: result.revision,
+          objects: report.objects,
+          diagnostics: [...diagnostics, ...report.errors, ...report.warnings],
+          files: report.files,
+          unclear: [...skipped, ...report.unclear],
+        };
         last = { digest: result.digest, manifests };
       }
       return { ...last.manifests, version: result.revision };

@@ -55,7 +55,7 @@ stringData: {a: b}
       metadata: { name: "a", namespace: "x" },
       data: { a: "b" },
     };
-    expect(read(JSON.stringify(object, undefined, "\t"))).toEqual({
+    expect(read(JSON.stringify(object, undefined, "\t"))).toMatchObject({
       objects: [object],
       errors: [],
       warnings: [],

@@ -26,6 +26,10 @@ export interface ManifestReport {
   readonly objects: AnyObject[];
   readonly warnings: Diagnostic[];
   readonly errors: Diagnostic[];
+  /** The `file` of the text that each object stands in. */
+  readonly files: ReadonlyMap<AnyObject, string>;
+  /** Texts that were found, and hold something that is no manifest, or nothing. */
+  readonly unclear: string[];
 }
 
 /** A text larger than this is refused; the largest object that may be stored fits in. */
@@ -55,6 +59,8 @@ class Reader {
   readonly #diagnostics: Diagnostic[] = [];
   #errors = 0;
   readonly #first = new Map<string, Partial<Diagnostic>>();
+  readonly #files = new Map<AnyObject, string>();
+  readonly #unclear = new Set<string>();
   readonly #skipped = new Map<string, { place: Partial<Diagnostic>; why: string; count: number }>();
 
   constructor(namespace: string) {
@@ -71,6 +77,8 @@ class Reader {
       objects: this.#objects,
       warnings: all.filter(({ severity }) => severity === "warning"),
       errors: all.filter(({ severity }) => severity === "error"),
+      files: this.#files,
+      unclear: [...this.#unclear],
     };
   }
 
@@ -81,9 +89,14 @@ class Reader {
       this.#tell("error", `The file ${text.fault}`, { file });
       return;
     }
-    if (source.found === true && !looksLikeManifest(text.text)) return;
+    if (source.found === true && !looksLikeManifest(text.text)) {
+      this.#unclear.add(file);
+      return;
+    }
     const before = this.#errors;
-    for (const [index, document] of parseDocuments(text.text).entries()) {
+    const documents = parseDocuments(text.text);
+    if (documents.length === 0) this.#unclear.add(file);
+    for (const [index, document] of documents.entries()) {
       if (this.#errors - before >= ERRORS_MAX) {
         this.#tell("error", "The file has more faults than these; mend them first", { file });
         return;
@@ -113,7 +126,10 @@ class Reader {
         this.#skip(found.what, found.why, at);
         return;
       case "wrong": {
-        if (at.source.found === true && !mentionsOurs(value)) return;
+        if (at.source.found === true && !mentionsOurs(value)) {
+          this.#unclear.add(at.source.file);
+          return;
+        }
         const path = found.field === undefined ? [] : [found.field];
         this.#tell("error", `${at.name}: ${found.text}`, at.locate(path));
         return;
@@ -167,7 +183,9 @@ class Reader {
       return;
     }
     this.#first.set(name, at.locate([]));
-    this.#objects.push(withoutNulls(object, problems) as AnyObject);
+    const made = withoutNulls(object, problems) as AnyObject;
+    this.#files.set(made, at.source.file);
+    this.#objects.push(made);
   }
 
   /** With the namespace that is meant where none is named. */
