@@ -18,8 +18,10 @@ export interface Observed {
   readonly lastArtifact?: ArtifactFact | undefined;
   /** In the order of spec.dependsOn. */
   readonly dependencies: readonly DependencyFact[];
-  /** Names (`namespace/name`) of living objects that depend on this one. */
+  /** Names (`namespace/name`) of the objects that must go before this one, sorted. */
   readonly dependants: readonly string[];
+  /** Those of `dependants` that are being deleted already. */
+  readonly dependantsLeaving?: readonly string[];
   readonly inputs: InputsFact;
   /** What is known of status.run; present exactly if the status has one. */
   readonly run: RunFact | undefined;

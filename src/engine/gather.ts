@@ -1,5 +1,6 @@
-import { type AnyObject, keyOf, keyText, type ObjectKey } from "../api/kinds.ts";
+import { type AnyObject, keyOf, type ObjectKey } from "../api/kinds.ts";
 import type { Terraform } from "../api/terraform.ts";
+import { type Dependants, findDependants } from "../domain/dependants.ts";
 import type {
   ArtifactFact,
   DependencyFact,
@@ -57,7 +58,7 @@ export async function gather(
       sourceFact(terraform, ports, call),
       lastArtifactOf(terraform, ports, call),
       dependencyFacts(terraform, ports, call),
-      dependantsOf(terraform, store, call),
+      dependantsOf(terraform, ports, call),
       resolveInputs(terraform, store, call),
       planFact(terraform, store, call),
       outputsFact(terraform, store, call),
@@ -68,7 +69,8 @@ export async function gather(
     source,
     lastArtifact,
     dependencies,
-    dependants,
+    dependants: dependants.blocking,
+    dependantsLeaving: dependants.leaving,
     inputs: inputsFact(inputs),
     run,
     plan,
@@ -182,21 +184,12 @@ async function outputsReadable(
 /** They matter only to an object that is to go. */
 async function dependantsOf(
   terraform: Terraform,
-  store: ObjectStore,
+  { store, options }: GatherPorts,
   call: Call,
-): Promise<string[]> {
-  if (terraform.metadata.deletionTimestamp === undefined) return [];
+): Promise<Dependants> {
+  if (terraform.metadata.deletionTimestamp === undefined) return { blocking: [], leaving: [] };
   const { items } = await store.list("Terraform", {}, call);
-  const self = keyText(keyOf(terraform));
-  return items.filter((each) => dependsOn(each).includes(self)).map((each) => keyText(keyOf(each)));
-}
-
-/** `namespace/name` of every object that this one depends on. */
-export function dependsOn(terraform: Terraform): string[] {
-  const own = keyOf(terraform).namespace;
-  return (terraform.spec.dependsOn ?? []).map(({ name, namespace = own }) =>
-    keyText({ namespace, name }),
-  );
+  return findDependants(terraform, items, options.crossNamespaceRefs);
 }
 
 async function planFact(

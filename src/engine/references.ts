@@ -1,6 +1,7 @@
 import { type KindName, keyOf, keyText } from "../api/kinds.ts";
 import type { Terraform } from "../api/terraform.ts";
-import { dependsOn, sourceRefOf } from "./gather.ts";
+import { dependsOn } from "../domain/dependants.ts";
+import { sourceRefOf } from "./gather.ts";
 import { referencedInputs } from "./inputs.ts";
 
 /** Which objects refer to which: the source, the dependencies, and where inputs come from. */

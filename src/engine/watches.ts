@@ -1,8 +1,8 @@
 import type { ConfigMap, Secret } from "../api/core.ts";
 import { type KindName, keyOf, keyText } from "../api/kinds.ts";
 import type { Terraform } from "../api/terraform.ts";
+import { dependsOn } from "../domain/dependants.ts";
 import { timeOf } from "../domain/time.ts";
-import { dependsOn } from "./gather.ts";
 import { Informer, type InformerPorts } from "./informer.ts";
 import type { Priority } from "./queue.ts";
 import { References } from "./references.ts";

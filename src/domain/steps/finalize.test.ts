@@ -254,6 +254,16 @@ describe("a deletion that is held back", () => {
     expect(object.gone).toBe(true);
   });
 
+  test("by a dependant that is on its way out: where it says what it waits for", () => {
+    const object = applied();
+    object.observed.dependants = ["default/web"];
+    object.observed.dependantsLeaving = ["default/web"];
+    object.delete();
+    expect(object.ready).toMatch(
+      /Please delete default\/web to resume \.\.\. default\/web is being deleted already; "nigari/,
+    );
+  });
+
   test("by suspension: it says so, even over a good verdict", () => {
     const object = applied();
     object.edit({ suspend: true });

@@ -21,14 +21,24 @@ export function finalize(pass: Pass): Outcome | undefined {
   if (pass.terraform.metadata.finalizers?.includes(FINALIZER) !== true) return nothingToDo(pass);
   const { dependants } = pass.observed;
   if (dependants.length > 0) {
-    const named = [...dependants].sort().join(", ");
-    return waiting(pass, `deletion: blocked by ${named}`, {
-      is: "failed",
-      reason: REASON.deletionBlocked,
-      message: `Deletion in progress, but blocked. Please delete ${named} to resume ...`,
-    });
+    return blocked(pass, [...dependants].sort());
   }
   return mustDestroy(pass) ? destroy(pass) : cleanUp(pass);
+}
+
+/** Upstream's words, and what they leave open: some of those named may be on their way out. */
+function blocked(pass: Pass, dependants: readonly string[]): Outcome {
+  const named = dependants.join(", ");
+  const [leaving] = pass.observed.dependantsLeaving ?? [];
+  const told =
+    leaving === undefined
+      ? ""
+      : ` ${leaving} is being deleted already; "nigari describe ${leaving}" says what it waits for`;
+  return waiting(pass, `deletion: blocked by ${named}`, {
+    is: "failed",
+    reason: REASON.deletionBlocked,
+    message: `Deletion in progress, but blocked. Please delete ${named} to resume ...${told}`,
+  });
 }
 
 function nothingToDo(pass: Pass): Outcome {
