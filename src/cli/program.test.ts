@@ -187,6 +187,33 @@ test("values of Secrets are hidden unless they are asked for", async () => {
   expect((await run("get", "secrets")).out).not.toContain("hunter2");
 });
 
+describe("end-run", () => {
+  const run = { id: "1-a", operation: "apply", stage: "apply" };
+
+  test("names the run that is under way in the object", async () => {
+    const { run: nigari, store } = stage();
+    await put(store, {}, { run });
+    expect(await nigari("end-run", "app")).toEqual({
+      code: 0,
+      out: "Ordered the end of run 1-a (apply, stage apply) of app\n",
+      err: "",
+    });
+    expect((await app(store)).metadata.annotations).toEqual({ "nigari.dev/end-run": "1-a" });
+  });
+
+  test("refuses another run than was meant, and an object that has none", async () => {
+    const { run: nigari, store } = stage();
+    await put(store, {}, { run });
+    expect(await nigari("end-run", "app", "1-b")).toMatchObject({
+      code: 1,
+      err: "nigari: Run 1-a is under way for app, not 1-b\n",
+    });
+    expect((await app(store)).metadata.annotations).toBeUndefined();
+    await store.update({ ...(await app(store)), status: {} }, "status", call());
+    expect(await nigari("end-run", "app")).toMatchObject({ code: 1 });
+  });
+});
+
 test("suspend and resume change the spec and nothing else", async () => {
   const { run, store } = stage();
   await put(store, { path: "./x" });

@@ -234,6 +234,13 @@ function addAct(program: Command, shell: Shell, done: Done): void {
         await verb(command, (context) => suspend(context, name, on));
       });
   }
+  waitable(program.command("end-run").description("end the run that is under way"))
+    .argument("<name>")
+    .argument("[run]", "its id; refused if another run is under way by now")
+    .action(async (name, run, options, command: Command) => {
+      const { endRun } = await import("./commands/act.ts");
+      await verb(command, (context) => endRun(context, name, run, waitFlags(options)));
+    });
   waitable(program.command("delete").description("delete an object"))
     .argument("<kind-or-name>", "kind and name, kind/name, or the name of a Terraform object")
     .argument("[name]")

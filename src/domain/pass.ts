@@ -1,3 +1,4 @@
+import { keyOf, keyText } from "../api/kinds.ts";
 import type { Condition } from "../api/meta.ts";
 import { CONDITION, REQUESTED_AT } from "../api/names.ts";
 import type { Basis, RunStatus, Terraform, TerraformStatus } from "../api/terraform.ts";
@@ -67,6 +68,11 @@ export function openPass(observed: Observed, nowMs: number): Pass {
     ready: conditions.find((each) => each.type === CONDITION.ready),
     effects: { before: [], after: [] },
   };
+}
+
+/** The object as a word in a command that is proposed. */
+export function wordFor(pass: Pass): string {
+  return keyText(keyOf(pass.terraform));
 }
 
 type Change = { readonly [K in keyof Fields]?: Fields[K] | undefined };

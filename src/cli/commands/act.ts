@@ -1,13 +1,10 @@
 import { keyOf } from "../../api/kinds.ts";
-import { APPLIED_BY, REQUESTED_AT } from "../../api/names.ts";
+import { ACCEPT, APPLIED_BY, END_RUN, REQUESTED_AT } from "../../api/names.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import { type Context, change, keyIn, mustGet, wordFor } from "../context.ts";
 import { target } from "../kinds.ts";
 import { CliError, EXIT } from "../world.ts";
 import { type WaitFlags, waitForRest } from "./wait.ts";
-
-/** A person's word that a plan or a rescued state may be used although the engine stopped. */
-export const ACCEPT = "nigari.dev/accept";
 
 /** nigari reconcile NAME: asks for a pass now. */
 export async function reconcile(context: Context, name: string, flags: WaitFlags): Promise<number> {
@@ -102,6 +99,33 @@ export async function suspend(context: Context, name: string, on: boolean): Prom
   });
   context.shell.out.write(`${on ? "Suspended" : "Resumed"} ${name}\n`);
   return context.world.engineRuns ? EXIT.ok : later(context, { wait: false, timeoutMs: 0 });
+}
+
+/**
+ * nigari end-run NAME [RUN]: a person's order, for this very run. An apply that answers is asked to
+ * stop first; one that does not is ended, whatever it was about to write.
+ */
+export async function endRun(
+  context: Context,
+  name: string,
+  runId: string | undefined,
+  flags: WaitFlags,
+): Promise<number> {
+  const word = wordFor(keyOf(await mustGet(context, "Terraform", name)));
+  let ordered = "";
+  await change(context, name, (object) => {
+    const run = object.status?.run;
+    if (run === undefined) {
+      throw new CliError(EXIT.failed, `No run of ${word} is under way; there is nothing to end`);
+    }
+    if (runId !== undefined && runId !== run.id) {
+      throw new CliError(EXIT.failed, `Run ${run.id} is under way for ${word}, not ${runId}`);
+    }
+    ordered = `${run.id} (${run.operation}, stage ${run.stage})`;
+    object.metadata.annotations = { ...object.metadata.annotations, [END_RUN]: run.id };
+  });
+  context.shell.out.write(`Ordered the end of run ${ordered} of ${word}\n`);
+  return finish(context, name, flags);
 }
 
 /** nigari delete NAME [--wait] */

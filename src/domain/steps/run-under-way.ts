@@ -11,7 +11,7 @@ import {
   type Situation,
   situationOf,
 } from "../lost-run.ts";
-import { change, type Outcome, type Pass, wantsDestroy, warning } from "../pass.ts";
+import { change, type Outcome, type Pass, wantsDestroy, warning, wordFor } from "../pass.ts";
 import { followRun, looksAgain, notLaunched } from "../run-notes.ts";
 import { givenUp } from "../run-results.ts";
 import { happened } from "../run-words.ts";
@@ -235,7 +235,8 @@ function forPerson(pass: Pass, run: RunStatus, fact: RunFact): Outcome {
   const message =
     `${happened(following, fact)}; ${asked}, and nothing is started while it may write. ` +
     `See whether it still works; it is collected by itself once its processes are gone, ` +
-    `or annotate the object with ${END_RUN}=${run.id} to have them ended`;
+    `or have them ended: "nigari end-run ${wordFor(pass)}", or annotate the object with ` +
+    `${END_RUN}=${run.id}`;
   const trouble = { reason: REASON.runnerUnreachable, message, needsPerson: true };
   return {
     ...watched(pass, { ...following, note: message }, trouble),
