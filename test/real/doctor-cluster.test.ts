@@ -12,7 +12,7 @@ import {
   startApiServer,
 } from "../../src/testing/cluster/api-server.ts";
 import { type FakeKubelet, startFakeKubelet } from "../../src/testing/cluster/kubelet.ts";
-import { createObjects, customKind, send } from "../../src/testing/cluster/objects.ts";
+import { createObjects, customKind, untilServed } from "../../src/testing/cluster/objects.ts";
 import { dumpOf } from "../../src/testing/doctor-worlds/dump.ts";
 
 /**
@@ -74,8 +74,8 @@ describe.skipIf(clusterPrograms() === undefined)("on a real API server", () => {
         ...{ apiVersion: "v1", kind: "Namespace", metadata: { name } },
       })),
     ]);
-    await untilServed("/apis/infra.contrib.fluxcd.io/v1alpha2/terraforms");
-    await untilServed("/apis/source.toolkit.fluxcd.io/v1/gitrepositories");
+    await untilServed(server, "/apis/infra.contrib.fluxcd.io/v1alpha2/terraforms");
+    await untilServed(server, "/apis/source.toolkit.fluxcd.io/v1/gitrepositories");
     await createObjects(server, dumpOf(scene).objects.map(reachable));
     writeKubeconfig("dana", {
       "client-certificate-data": base64(server.certificate.cert),
@@ -213,18 +213,6 @@ function withImages(item: Readonly<Record<string, unknown>>) {
       })),
     },
   };
-}
-
-async function untilServed(path: string): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await send(server, "GET", path);
-      return;
-    } catch (error) {
-      if (attempt > 100) throw error;
-      await new Promise<void>((resolve) => setTimeout(resolve, 100));
-    }
-  }
 }
 
 type Rights = readonly (readonly [groups: readonly string[], resources: readonly string[]])[];

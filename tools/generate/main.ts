@@ -1,4 +1,5 @@
 // npm run generate: everything that is derived and committed. Each generator is one function.
+import { generateCrd } from "./crd.ts";
 import { generateDomainTables } from "./domain-tables.ts";
 import { generateProto } from "./proto.ts";
 import { generateRunbook } from "./runbook.ts";
@@ -8,6 +9,7 @@ const generators: { name: string; run: () => void }[] = [
     name: "docs/lost-runs.md and the fields of docs/spec from src/domain",
     run: generateDomainTables,
   },
+  { name: "config/crd from src/api/terraform.ts", run: generateCrd },
   { name: "src/protocol/generated from proto/", run: generateProto },
   { name: "docs/runbook and its pointer in AGENTS.md from src/recognizers", run: generateRunbook },
 ];

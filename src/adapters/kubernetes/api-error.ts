@@ -9,18 +9,34 @@ export class ApiError extends Error {
   readonly why: ApiTrouble;
   /** HTTP status, if there was an answer. */
   readonly status: number | undefined;
-  constructor(why: ApiTrouble, message: string, options: ErrorOptions & { status?: number } = {}) {
+  /** Reason of the Status object, such as AlreadyExists, if the answer was one. */
+  readonly reason: string | undefined;
+  /** How long the server asks to be left alone. */
+  readonly retryAfterMs: number | undefined;
+  constructor(why: ApiTrouble, message: string, options: ErrorOptions & AnswerFacts = {}) {
     super(message, options);
     this.why = why;
     this.status = options.status;
+    this.reason = options.reason;
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 
+interface AnswerFacts {
+  readonly status?: number;
+  readonly reason?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
 /** What an answer that is no success means; its text may be a Status object. */
-export function statusError(status: number, text: string): ApiError {
-  const message = statusMessage(text) ?? text.split("\n")[0]?.slice(0, 200) ?? "";
+export function statusError(status: number, text: string, retryAfter?: string): ApiError {
+  const told = statusObject(text);
+  const message = told?.message ?? text.split("\n")[0]?.slice(0, 200) ?? "";
   const says = `${status}${message === "" ? "" : `: ${message}`}`;
-  return new ApiError(troubleOf(status), says, { status });
+  const seconds = Number(retryAfter);
+  // A date instead of seconds is allowed there, and no API server sends one.
+  const retryAfterMs = seconds >= 0 ? seconds * 1_000 : undefined;
+  return new ApiError(troubleOf(status), says, { status, reason: told?.reason, retryAfterMs });
 }
 
 function troubleOf(status: number): ApiTrouble {
@@ -31,10 +47,13 @@ function troubleOf(status: number): ApiTrouble {
   return "damaged";
 }
 
-function statusMessage(text: string): string | undefined {
+function statusObject(text: string): { message?: string; reason?: string } | undefined {
   try {
-    const { message } = JSON.parse(text) as { message?: unknown };
-    return typeof message === "string" ? message.slice(0, 500) : undefined;
+    const { message, reason } = JSON.parse(text) as { message?: unknown; reason?: unknown };
+    return {
+      ...(typeof message === "string" ? { message: message.slice(0, 500) } : {}),
+      ...(typeof reason === "string" ? { reason } : {}),
+    };
   } catch {
     return undefined;
   }

@@ -14,11 +14,17 @@ export interface ConnectionOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Shown to the server, as `nigari/0.1.0`. */
   readonly userAgent: string;
+  /** Requests that may be under way at once, each watch being one; 8 if left out. */
+  readonly socketsMax?: number;
 }
 
 export interface Request {
+  /** GET if left out. */
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
   /** Path and query, from the server's own path on. */
   readonly path: string;
+  /** JSON to send. */
+  readonly body?: string;
   /** Bound on the whole call, the body too. */
   readonly limitMs: number;
   readonly accept?: string;
@@ -30,14 +36,13 @@ export interface Answer {
   readonly body: AsyncIterable<Buffer>;
 }
 
-/** Requests that may be under way at once. */
 const SOCKETS_MAX = 8;
 /** A page of a list, or an error's text; no page of ours comes near. */
 const BODY_MAX_BYTES = 256 * 1024 * 1024;
 
 /**
- * GET requests to one API server. Each has a bound, over its whole body; each counts. Whatever
- * does not come out well is an ApiError that says why.
+ * Requests to one API server. Each has a bound, over its whole body; each counts. Whatever does
+ * not come out well is an ApiError that says why.
  */
 export class Connection {
   readonly #access: ClusterAccess;
@@ -100,6 +105,17 @@ export class Connection {
     });
   }
 
+  /** Yields a body's pieces as they come; leaving it early closes the connection. */
+  async *pieces(request: Request, call: Call): AsyncGenerator<Buffer> {
+    const signal = this.#deadline(request, call);
+    try {
+      const { body } = await this.#send(request, signal);
+      yield* body;
+    } catch (error) {
+      throw this.#trouble(error, { request, signal, call });
+    }
+  }
+
   /** A WebSocket's raw connection; `use` gets it, and it is closed when that is done. */
   async upgrade<T>(
     request: Request & { readonly protocol: string },
@@ -138,36 +154,50 @@ export class Connection {
   }
 
   async #bound<T>(
-    { path, limitMs }: Request,
+    request: Request,
     call: Call,
     act: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const what = `GET ${path.split("?")[0]}`;
-    const signal = this.#options.clock.deadline(what, limitMs, call.signal);
+    const signal = this.#deadline(request, call);
     try {
       return await act(signal);
     } catch (error) {
-      call.signal.throwIfAborted();
-      if (error instanceof ApiError || error instanceof AccessError) throw error;
-      throw networkError(error, signal.aborted ? limitMs : undefined, this.#access.server);
+      throw this.#trouble(error, { request, signal, call });
     }
+  }
+
+  #deadline({ method = "GET", path, limitMs }: Request, call: Call): AbortSignal {
+    return this.#options.clock.deadline(`${method} ${path.split("?")[0]}`, limitMs, call.signal);
+  }
+
+  /** What went wrong, in a form that says so; the end of the whole call stays what it is. */
+  #trouble(
+    error: unknown,
+    at: { readonly request: Request; readonly signal: AbortSignal; readonly call: Call },
+  ): unknown {
+    if (at.call.signal.aborted) return at.call.signal.reason;
+    if (error instanceof ApiError || error instanceof AccessError) return error;
+    const limitMs = at.signal.aborted ? at.request.limitMs : undefined;
+    return networkError(error, limitMs, this.#access.server);
   }
 
   async #send(request: Request, signal: AbortSignal): Promise<Answer> {
     for (let attempt = 1; ; attempt += 1) {
       const identity = await this.#credentials.identity({ signal });
       const answer = await this.#answer(request, identity, signal).catch((error: unknown) => {
-        // A kept-alive connection that the server closed meanwhile: once more on a fresh one.
+        // A kept-alive connection that the server closed meanwhile: once more on a fresh one,
+        // but a write may have been done.
         const code = (error as NodeJS.ErrnoException).code;
-        if (attempt > 1 || signal.aborted || code !== "ECONNRESET") throw error;
+        const again = attempt === 1 && request.method === undefined && code === "ECONNRESET";
+        if (!again || signal.aborted) throw error;
         return undefined;
       });
       if (answer === undefined) continue;
       const status = answer.statusCode ?? 0;
-      if (status === 200) return { headers: answer.headers, body: bodyOf(answer) };
+      if (status >= 200 && status < 300) return { headers: answer.headers, body: bodyOf(answer) };
       const text = await textOf(answer);
       if (status === 401 && attempt === 1 && this.#credentials.refused()) continue;
-      throw statusError(status, text);
+      throw statusError(status, text, answer.headers["retry-after"]);
     }
   }
 
@@ -176,7 +206,7 @@ export class Connection {
     const sent = this.#request(request, identity, signal, {});
     sent.once("response", resolve);
     sent.once("error", reject);
-    sent.end();
+    sent.end(request.body);
     return promise;
   }
 
@@ -193,9 +223,10 @@ export class Connection {
     url.pathname = `${server.pathname.replace(/\/$/, "")}${path}`;
     url.search = query === undefined ? "" : `?${query}`;
     const options: https.RequestOptions = {
-      method: "GET",
+      method: request.method ?? "GET",
       headers: {
         accept: request.accept ?? "application/json",
+        ...bodyHeaders(request.body),
         "accept-encoding": "gzip",
         "user-agent": this.#options.userAgent,
         ...identity.headers,
@@ -225,7 +256,8 @@ export class Connection {
             NO_PROXY: env.NO_PROXY ?? env.no_proxy,
           }
         : { HTTP_PROXY: proxy, HTTPS_PROXY: proxy };
-    const shared = { keepAlive: true, maxSockets: SOCKETS_MAX, proxyEnv: known(proxyEnv) };
+    const maxSockets = this.#options.socketsMax ?? SOCKETS_MAX;
+    const shared = { keepAlive: true, maxSockets, proxyEnv: known(proxyEnv) };
     this.#agent =
       server.protocol === "http:"
         ? new http.Agent(shared)
@@ -240,6 +272,12 @@ export class Connection {
           });
     return this.#agent;
   }
+}
+
+/** The length is told, since Node.js would send the body of a DELETE without any. */
+function bodyHeaders(body: string | undefined): http.OutgoingHttpHeaders {
+  if (body === undefined) return {};
+  return { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
 }
 
 function impersonation(as: ClusterAccess["impersonate"]): http.OutgoingHttpHeaders {

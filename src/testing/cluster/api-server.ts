@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { toolsFolder } from "../../adapters/opentofu/programs.ts";
 
-/** A real API server with an etcd of its own, and nothing else: no node, no controller. */
+/** A real API server with an etcd of its own. No node, and at first no controller. */
 export interface ApiServer {
   readonly url: string;
   /** PEM of what signed the server's certificate. */
@@ -16,18 +16,31 @@ export interface ApiServer {
   readonly certificate: { readonly cert: string; readonly key: string };
   /** A certificate and key for a server of the test's own, such as a kubelet. */
   readonly serving: { readonly cert: string; readonly key: string };
+  /**
+   * Starts controllers, by Kubernetes' names. They see new kinds only every half minute, so the
+   * test defines its own before.
+   */
+  startControllers(names: readonly string[]): void;
   close(): Promise<void>;
 }
 
 const START_LIMIT_MS = 120_000;
 
+interface ClusterPrograms {
+  readonly etcd: string;
+  readonly server: string;
+  readonly controllers: string;
+}
+
 /** Where the programs are, or undefined if "npm run cluster" has not built them. */
-export function clusterPrograms(): { readonly etcd: string; readonly server: string } | undefined {
+export function clusterPrograms(): ClusterPrograms | undefined {
   const root = join(import.meta.dirname, "../../..");
-  const folder = toolsFolder({ env: process.env, root });
-  const etcd = join(folder, "bin/etcd");
-  const server = join(folder, "bin/kube-apiserver");
-  return existsSync(etcd) && existsSync(server) ? { etcd, server } : undefined;
+  const folder = join(toolsFolder({ env: process.env, root }), "bin");
+  const etcd = join(folder, "etcd");
+  const server = join(folder, "kube-apiserver");
+  const controllers = join(folder, "kube-controller-manager");
+  const all = [etcd, server, controllers].every((each) => existsSync(each));
+  return all ? { etcd, server, controllers } : undefined;
 }
 
 /** Starts both in a folder of their own. */
@@ -53,7 +66,11 @@ export async function startApiServer(folder: string): Promise<ApiServer> {
     const url = `https://127.0.0.1:${port}`;
     await untilReady(url, secrets.tokens.admin, join(folder, "kube-apiserver.log"));
     const ca = readFileSync(join(folder, "certs/apiserver.crt"), "utf8");
-    return { url, ca, ...secrets, close };
+    const startControllers = (names: readonly string[]) => {
+      const args = controllerArguments(folder, url, secrets.tokens.admin, names);
+      start("kube-controller-manager", programs.controllers, args);
+    };
+    return { url, ca, ...secrets, startControllers, close };
   } catch (error) {
     await close();
     throw error;
@@ -95,6 +112,30 @@ function serverArguments(folder: string, etcd: number, port: number): string[] {
     // Nobody makes accounts here, nor looks after nodes.
     "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority",
     "--kubelet-preferred-address-types=InternalIP",
+    "--profiling=false",
+  ];
+}
+
+function controllerArguments(
+  folder: string,
+  server: string,
+  token: string,
+  controllers: readonly string[],
+): string[] {
+  const config = {
+    ...{ apiVersion: "v1", kind: "Config", "current-context": "test" },
+    clusters: [{ name: "test", cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "admin", user: { token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
+  };
+  const file = join(folder, "controllers.kubeconfig");
+  writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
+  return [
+    `--kubeconfig=${file}`,
+    "--leader-elect=false",
+    `--controllers=${controllers.join(",")}`,
+    // Nobody asks it anything.
+    "--secure-port=0",
     "--profiling=false",
   ];
 }

@@ -55,6 +55,19 @@ export function customKind(kind: string, group: string, version: string): Item {
   };
 }
 
+/** A kind that was just defined is served a moment later. */
+export async function untilServed(server: ApiServer, path: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await send(server, "GET", path);
+      return;
+    } catch (error) {
+      if (attempt > 100) throw error;
+      await new Promise<void>((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
 /** Sends as the administrator. Anything but success is an error with the server's own words. */
 export function send(
   server: ApiServer,

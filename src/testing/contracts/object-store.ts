@@ -241,7 +241,7 @@ function changing(subject: Subject): void {
 
   test("a change that changes nothing is none", async () => {
     const { store, namespace } = await arena(subject);
-    const made = await store.create(terraform(namespace, "app"), call());
+    const made = await storedWhole(store, terraform(namespace, "app"));
     const again = await store.update(structuredClone(made), "main", call());
     expect(again.metadata.resourceVersion).toBe(made.metadata.resourceVersion);
     const status = await store.update(withRevision(made, "a"), "status", call());
@@ -537,7 +537,7 @@ function watching(subject: Subject): void {
 
   test("a change that changes nothing is not told", async () => {
     const { store, namespace } = await arena(subject);
-    const made = await store.create(terraform(namespace, "app"), call());
+    const made = await storedWhole(store, terraform(namespace, "app"));
     const { resourceVersion } = await store.list("Terraform", { namespace }, call());
     await using seen = follow(store, "Terraform", { namespace, resourceVersion });
     await store.update(structuredClone(made), "main", call());
@@ -650,6 +650,11 @@ function event(involved: Terraform, name: string): Of<"Event"> {
     type: "Normal",
     count: 1,
   };
+}
+
+/** A cluster writes down the defaults of a new object's status only with its first change. */
+async function storedWhole(store: ObjectStore, object: Terraform): Promise<Terraform> {
+  return await store.update(await store.create(object, call()), "main", call());
 }
 
 function refTo<K extends KindName>(object: {
