@@ -11,9 +11,9 @@ export interface ArtifactTrouble {
   readonly object: TerraformView;
   /**
    * `fetching`: the download goes on, silently, with a runner that is alive; `maybe-fetching` if
-   * whether it is alive is not known. `unreachable`: it was
-   * given up, nobody answered. `refused`: somebody answered, and not with the archive; or there is
-   * no source or no archive to fetch.
+   * it is not known whether the runner is alive or, where there is no `line`, how far the pass is.
+   * `unreachable`: it was given up, nobody answered. `refused`: somebody answered, and not with
+   * the archive; or there is no source or no archive to fetch.
    */
   readonly state: "fetching" | "maybe-fetching" | "unreachable" | "refused";
   /** When the download began, as far as it is known. */
@@ -35,6 +35,10 @@ export interface ArtifactFacts {
 
 /** A download that is silent for less is no trouble. */
 const SILENT_MS = 60_000;
+/** A download gives up by itself within this: ten tries, 5 to 30 s apart. */
+export const DOWNLOAD_MS = 10 * 60_000;
+/** The log and the status of one step are written some seconds apart. */
+const APART_MS = 5_000;
 
 const UNREACHABLE = [
   /i\/o timeout/,
@@ -90,7 +94,9 @@ function silentFetch(
   asOfMs: number,
 ): ArtifactTrouble | undefined {
   const pass = facts.passes?.byObject.get(object.key);
-  if (pass === undefined || !pass.fetching) return undefined;
+  if (pass === undefined || pass.last.atMs < (object.inCall?.sinceMs ?? 0) - APART_MS)
+    return untoldFetch(object, facts, asOfMs);
+  if (!pass.fetching) return undefined;
   if (facts.passes === undefined || facts.passes.covered.toMs < asOfMs - SILENT_MS)
     return undefined;
   if (asOfMs - pass.last.atMs < SILENT_MS) return undefined;
@@ -108,6 +114,25 @@ function silentFetch(
     says: pass.last.message,
     line: pass.last,
     place: pass.last.place,
+  };
+}
+
+/** The status says Initializing, of which the download is one part; no log says which it is. */
+function untoldFetch(
+  object: TerraformView,
+  facts: ArtifactFacts,
+  asOfMs: number,
+): ArtifactTrouble | undefined {
+  const { inCall, ready } = object;
+  if (inCall?.stage !== "unknown") return undefined;
+  const silentMs = asOfMs - inCall.sinceMs;
+  if (silentMs < SILENT_MS || silentMs > DOWNLOAD_MS) return undefined;
+  if (facts.calls?.downloads === 0) return undefined;
+  const fate = facts.pods && runnerFate(object, inCall.sinceMs, facts.pods, facts.nodes).fate;
+  if (fate !== undefined && fate !== "unknown" && fate !== "alive") return undefined;
+  return {
+    ...{ object, state: "maybe-fetching", sinceMs: inCall.sinceMs, attempts: undefined },
+    ...{ says: ready?.message ?? "", line: undefined, place: object.place },
   };
 }
 

@@ -24,6 +24,8 @@ export interface ControlPlaneView {
    * before may have been lost.
    */
   readonly cut: boolean;
+  /** Controllers that ended with an error, and whose log of that life is missing. */
+  readonly untold: readonly { readonly pod: PodView; readonly endedMs: number }[];
   /** Leader elections that changed hands, by events. */
   readonly elections: readonly EventView[];
 }
@@ -48,9 +50,8 @@ export function controlPlaneOf(
   events: readonly EventView[],
   pods: readonly PodView[],
 ): ControlPlaneView | undefined {
-  const controllers = new Set(
-    [...controllersOf(pods).map(({ pod }) => pod), ...sourceControllersOf(pods)].map(logKey),
-  );
+  const own = [...controllersOf(pods).map(({ pod }) => pod), ...sourceControllersOf(pods)];
+  const controllers = new Set(own.map(logKey));
   const witnesses = logs.filter((log) => isWitness(log, controllers));
   if (witnesses.length === 0) return undefined;
   const signs = witnesses.flatMap((log) =>
@@ -65,6 +66,7 @@ export function controlPlaneOf(
       ...witnesses.map((log) => log.span?.firstMs ?? Number.POSITIVE_INFINITY),
     ),
     cut: witnesses.some((log) => isCut(log, witnesses, pods)),
+    untold: own.flatMap((pod) => untoldEnd(pod, logs)),
     elections: events.filter((event) => event.reason === "LeaderElection"),
   };
 }
@@ -79,6 +81,15 @@ function isCut(log: LogStream, all: readonly LogStream[], pods: readonly PodView
   if (log.span.firstMs - (container.runningSinceMs ?? 0) > START_MS) return true;
   const before = all.some((each) => each.previous && each.name === log.name);
   return container.restartCount > 0 && !before;
+}
+
+/** A life that ended by itself with an error: why is written in its log alone. */
+function untoldEnd(pod: PodView, logs: readonly LogStream[]): ControlPlaneView["untold"] {
+  const ends = pod.containers.flatMap(({ ended }) => (ended?.exitCode === 1 ? [ended] : []));
+  const endedMs = ends[0]?.finishedMs;
+  if (endedMs === undefined || logs.some((log) => log.previous && logKey(log) === logKey(pod)))
+    return [];
+  return [{ pod, endedMs }];
 }
 
 /** A program writes its first line within this of its start. */

@@ -27,6 +27,9 @@ export function holderOf(
 ): Holder {
   const expected = lock.objects.map((key) => `${key.split("/")[1] ?? ""}-tf-runner`);
   const { host } = lock;
+  if (lock.leaseUnread) {
+    return unknown(`Lock ${lock.id} refused a pass; whether it is still held, its Lease says.`);
+  }
   if (host === undefined) return unknown(`Lock ${lock.id} does not say who holds it.`);
   const isOurs = expected.includes(host) || (expected.length === 0 && /-tf-runner$/.test(host));
   if (!isOurs) {

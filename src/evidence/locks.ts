@@ -20,6 +20,8 @@ export interface LockView {
   readonly refused: boolean;
   /** Where it was seen: the Lease itself, or only a refusal. */
   readonly by: "lease" | "refusal";
+  /** Its Lease, which would say whether it was released since the refusal, could not be read. */
+  readonly leaseUnread: boolean;
   readonly place: Place;
 }
 
@@ -32,7 +34,8 @@ export function locksOf(
   const known = new Set(byLease.map((each) => each.id));
   const byRefusal = terraforms.flatMap((object) => {
     const lock = lockOfRefusal(object);
-    return lock === undefined || known.has(lock.id) ? [] : [lock];
+    if (lock === undefined || known.has(lock.id)) return [];
+    return [{ ...lock, leaseUnread: leases === undefined && !object.ownBackend }];
   });
   if (leases === undefined) return byRefusal;
   // A lock of the Kubernetes backend that has no Lease any more was released since.
@@ -70,14 +73,14 @@ function lockOfLease(lease: LeaseView, terraforms: readonly TerraformView[]): Lo
       namespace: lease.namespace,
       objects: objects.map((each) => each.key),
       refused: objects.some((each) => refusedFor(each, id)),
-      by: "lease",
+      ...{ by: "lease", leaseUnread: false },
       place: lease.place,
     },
   ];
 }
 
 /** The "Lock Info" block in Ready's message, while the refusal is what holds the object up. */
-function lockOfRefusal(object: TerraformView): LockView | undefined {
+function lockOfRefusal(object: TerraformView): Omit<LockView, "leaseUnread"> | undefined {
   const message = object.ready?.status === "False" ? object.ready.message : "";
   const info = /Lock Info:([\s\S]*)$/.exec(message)?.[1];
   const id = /\bID:\s+(\S+)/.exec(info ?? "")?.[1];

@@ -1,3 +1,4 @@
+import { DOWNLOAD_MS } from "./artifacts.ts";
 import type { ControlPlaneView } from "./control-plane.ts";
 import { type LeadershipView, type LeaderView, leaderFor } from "./controllers.ts";
 import type { Knowledge, UnreadView } from "./knowledge.ts";
@@ -46,8 +47,6 @@ export interface CallView {
 const SILENT_MS = 60_000;
 /** Metrics and objects of one dump are read some seconds apart. */
 const APART_MS = 15_000;
-/** A download of an artifact gives up by itself within this: ten tries, 5 to 30 s apart. */
-const DOWNLOAD_MS = 10 * 60_000;
 const UNSTEADY_MS = 15 * 60_000;
 
 type Draft = Omit<CallView, "by" | "why" | "verdict"> &
@@ -167,8 +166,9 @@ function doubtOf(
   const newestSign = facts.controlPlane?.signs.findLast((sign) => sign.atMs <= asOfMs)?.atMs;
   const unsteady = newestSign !== undefined && asOfMs - newestSign <= UNSTEADY_MS;
   const mayFetch = pass === undefined ? object.inCall?.stage === "unknown" : pass.fetching;
-  const fetches = facts.calls === undefined ? unsteady : facts.calls.downloads > 0;
   const begunMs = pass?.last.atMs ?? sinceMs;
+  const wasSteady = pass === undefined || isCovered(facts.controlPlane, begunMs);
+  const fetches = facts.calls === undefined ? unsteady || !wasSteady : facts.calls.downloads > 0;
   if (mayFetch && fetches && asOfMs - begunMs < DOWNLOAD_MS) {
     return `${object.key} may still be fetching its artifact, which ends by itself.`;
   }
@@ -182,6 +182,12 @@ function doubtOf(
     }
   }
   return undefined;
+}
+
+/** Whether the logs would tell of trouble before a time. */
+function isCovered(controlPlane: ControlPlaneView | undefined, ms: number): boolean {
+  if (controlPlane === undefined) return false;
+  return !controlPlane.cut || controlPlane.coveredFromMs <= ms - UNSTEADY_MS;
 }
 
 function settled(

@@ -48,6 +48,8 @@ export interface TerraformView {
   readonly failures: number;
   readonly workspace: string;
   readonly secretSuffix: string;
+  /** Its state lies elsewhere than in a Secret, so its lock is no Lease. */
+  readonly ownBackend: boolean;
   readonly lockPending: string | undefined;
   readonly createdMs: number | undefined;
   /** `namespace/name` of what it depends on. */
@@ -103,6 +105,10 @@ function intent(object: EvidenceObject) {
     retryIntervalMs: duration(at(spec, "retryInterval")),
     workspace: text(at(spec, "workspace")) ?? "default",
     secretSuffix: text(at(spec, "backendConfig", "secretSuffix")) ?? object.metadata.name,
+    ownBackend:
+      (text(at(spec, "backendConfig", "customConfiguration")) ?? "") !== "" ||
+      at(spec, "backendConfig", "disable") === true ||
+      at(spec, "cloud") !== undefined,
   };
 }
 

@@ -174,10 +174,16 @@ const thinnings: readonly { readonly name: string; readonly thin: (e: Evidence) 
   { name: "without goroutines", thin: (e) => ({ ...e, goroutines: [] }) },
   { name: "without metrics", thin: (e) => ({ ...e, metrics: [] }) },
   { name: "without events", thin: (e) => without(e, "Event") },
+  { name: "without Leases", thin: (e) => without(e, "Lease") },
+  { name: "without the controller's log", thin: (e) => ({ ...e, logs: e.logs.filter(isOther) }) },
+  { name: "without logs of a life before", thin: (e) => ({ ...e, logs: e.logs.filter(isNow) }) },
   { name: "without logs", thin: (e) => ({ ...e, logs: [] }) },
   { name: "with objects and metrics alone", thin: (e) => ({ ...e, logs: [], goroutines: [] }) },
   { name: "with logs of the last 10 min", thin: (e) => ({ ...e, logs: e.logs.map(lastLines) }) },
 ];
+
+const isNow = (log: LogStream) => !log.previous;
+const isOther = (log: LogStream) => !log.lines.some((line) => line.object !== undefined);
 
 const without = (evidence: Evidence, kind: string): Evidence => ({
   ...evidence,

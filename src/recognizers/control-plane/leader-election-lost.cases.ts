@@ -48,5 +48,17 @@ export const leaderElectionLostCases: RecognizerCases = {
         .controller({ node: "alpha", started: "10:05:02", restarts: 1 })
         .text([STARTED.replace("08:00:01", "10:05:02")]),
     },
+    {
+      why: "the controller ended with an error, and nothing tells of that life but other logs",
+      scene: calm("10:10:00")
+        .controller({
+          ...{ node: "alpha", started: "10:05:02", restarts: 1 },
+          lastState: {
+            terminated: { exitCode: 1, reason: "Error", finishedAt: "2026-03-02T10:05:00Z" },
+          },
+        })
+        .text([STARTED], { name: "source-controller-1" }),
+      objects: ["Pod/ops/tc-7f9-abcde"],
+    },
   ],
 };

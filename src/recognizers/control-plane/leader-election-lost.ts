@@ -1,6 +1,6 @@
-import type { ControlPlaneSign } from "../../evidence/control-plane.ts";
+import type { ControlPlaneSign, ControlPlaneView } from "../../evidence/control-plane.ts";
 import { oneLine } from "../cites.ts";
-import { defineRecognizer, type Finding, ruledOut, verdictOf } from "../define.ts";
+import { defineRecognizer, type Finding, ruledOut, type Undecided, verdictOf } from "../define.ts";
 import { missing } from "../judge.ts";
 import { clock, HARMLESS, stamp } from "../words.ts";
 import { CONTROL_PLANE, RECENT_MS } from "./unsteady.ts";
@@ -34,8 +34,11 @@ export const leaderElectionLost = defineRecognizer({
       const lease = leases?.find((each) => each.holder?.startsWith(`${sign.by}_`) === true);
       return findingOf(sign, lease?.acquiredMs);
     });
-    if (findings.length > 0) return verdictOf(findings, [], "");
+    const undecided = controlPlane.untold
+      .filter(({ endedMs }) => endedMs <= asOfMs && asOfMs - endedMs <= RECENT_MS)
+      .map(undecidedOf);
     const why = "No controller's log says that it lost its Lease in the last 15 min.";
+    if (findings.length > 0 || undecided.length > 0) return verdictOf(findings, undecided, why);
     if (!controlPlane.cut || asOfMs - controlPlane.coveredFromMs >= RECENT_MS) return ruledOut(why);
     const needed = { ...missing("controlPlane"), usual: false };
     return verdictOf([], [{ objects: [], why, missing: [needed] }], why);
@@ -65,6 +68,20 @@ export const leaderElectionLost = defineRecognizer({
   lastVerified: { on: "2026-11-30", against: "Kubernetes 1.36, controller-runtime 0.24" },
   origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
+
+function undecidedOf({ pod, endedMs }: ControlPlaneView["untold"][number]): Undecided {
+  return {
+    objects: [pod.ref],
+    why: `${pod.key} ended with an error at ${clock(endedMs)}; its log of before says why.`,
+    missing: [
+      {
+        what: `the log of ${pod.key} before its restart`,
+        command: `kubectl -n ${pod.namespace} logs ${pod.name} --previous`,
+        usual: true,
+      },
+    ],
+  };
+}
 
 function findingOf(sign: ControlPlaneSign, ledAgainMs: number | undefined): Finding {
   const again = ledAgainMs !== undefined && ledAgainMs >= sign.atMs ? ledAgainMs : undefined;

@@ -101,5 +101,16 @@ export const artifactFetchTransientCases: RecognizerCases = {
       objects: ["Terraform/apps/web"],
       also: ["control-plane/unsteady"],
     },
+    {
+      why: "the controller's log is missing, and the control plane was unsteady just before",
+      scene: calm("10:04:00")
+        .sourceController({ node: "beta" })
+        .terraform("apps/web", { ready: ["Unknown", "Initializing", "10:00:02"] })
+        .runner("apps/web", { node: "beta", created: "10:00:00" })
+        .workers({ active: 1, maximum: 4, longest: 240 })
+        .text([SIGN], ETCD),
+      objects: ["Terraform/apps/web"],
+      also: ["control-plane/unsteady"],
+    },
   ],
 };

@@ -38,7 +38,7 @@ export const artifactFetchTransient = defineRecognizer({
     for (const trouble of artifactTroubles(known, asOfMs)) {
       if (trouble.state === "refused") continue;
       const sign = signNear(known.controlPlane, trouble.sinceMs, asOfMs);
-      if (trouble.state === "maybe-fetching") undecided.push(unknownRunner(trouble));
+      if (trouble.state === "maybe-fetching") undecided.push(unknown(trouble));
       else if (sign !== undefined) findings.push(findingOf(trouble, sign, asOfMs));
       else if (trouble.state === "fetching" || known.controlPlane.cut) {
         undecided.push(undecidedOf(trouble, known.controlPlane.cut));
@@ -129,7 +129,11 @@ function findingOf(trouble: ArtifactTrouble, sign: ControlPlaneSign, asOfMs: num
   };
 }
 
-function unknownRunner({ object }: ArtifactTrouble): Undecided {
+function unknown({ object, line }: ArtifactTrouble): Undecided {
+  if (line === undefined) {
+    const why = `${object.key} may be fetching; only the log says how far its pass is.`;
+    return { objects: [object.ref], why, missing: [missing("passes")] };
+  }
   const why = `${object.key} may be fetching; whether its runner is alive is not known.`;
   return { objects: [object.ref], why, missing: [missing("pods"), missing("nodes")] };
 }

@@ -170,6 +170,7 @@ export const reconcileParkedCases: RecognizerCases = {
     {
       why: "it may still be fetching its artifact while the control plane is unsteady",
       scene: calm("10:05:00")
+        .controller({ node: "alpha", started: "09:59:40", restarts: 1 })
         .terraform("apps/network", initializing("10:00:04"))
         .log([
           ["10:00:01", "apps/network", ">> Started Generation: 1"],

@@ -40,5 +40,9 @@ export const stateLockHeldCases: RecognizerCases = {
       why: "the pods could not be read",
       scene: calm("09:01:00").terraform("apps/store").without("Pod"),
     },
+    {
+      why: "the Leases could not be read, and nobody was refused",
+      scene: calm("09:01:00").terraform("apps/store").without("Lease"),
+    },
   ],
 };

@@ -1,5 +1,6 @@
 import { holderOf } from "../../evidence/lock-holder.ts";
 import { defineRecognizer, type Finding, verdictOf } from "../define.ts";
+import { unseenLocks } from "../locks.ts";
 import { HARMLESS, stamp, stampOf } from "../words.ts";
 
 /** A state lock that somebody rightly holds. */
@@ -11,7 +12,7 @@ export const stateLockHeld = defineRecognizer({
   summary: "Checks for state locks that a live run, or somebody outside, holds.",
   plural: "state locks are held by somebody who lives",
   needs: ["locks", "pods"],
-  wants: ["nodes", "unread"],
+  wants: ["leases", "nodes", "unread"],
   lookAlikes: [
     {
       id: "tofu/state-lock-orphaned",
@@ -19,7 +20,7 @@ export const stateLockHeld = defineRecognizer({
     },
   ],
 
-  recognize({ locks, pods, nodes, unread }, { asOfMs }) {
+  recognize({ locks, leases, pods, nodes, unread }, { asOfMs }) {
     const findings = locks.flatMap((lock): Finding[] => {
       const facts = { pods, nodes, unreadIn: unread?.podsIn ?? [] };
       const holder = holderOf(lock, facts, asOfMs);
@@ -44,7 +45,11 @@ export const stateLockHeld = defineRecognizer({
         },
       ];
     });
-    return verdictOf(findings, [], "No state is locked by somebody who is known to live.");
+    return verdictOf(
+      findings,
+      unseenLocks(leases),
+      "No state is locked by somebody who is known to live.",
+    );
   },
 
   remedies: [

@@ -84,5 +84,16 @@ export const stateLockOrphanedCases: RecognizerCases = {
         }),
       objects: ["Terraform/apps/store"],
     },
+    {
+      why: "the Leases could not be read, and nobody was refused so far",
+      scene: calm("09:05:00").terraform("apps/store").without("Lease"),
+    },
+    {
+      why: "a pass was refused, and the Lease that would say whether it still is could not be read",
+      scene: calm("10:20:00")
+        .terraform("apps/store", refusal("0c1e", "runner@store-tf-runner", "10:19:40"))
+        .without("Lease"),
+      objects: ["Terraform/apps/store"],
+    },
   ],
 };

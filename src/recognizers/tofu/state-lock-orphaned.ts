@@ -1,7 +1,8 @@
 import { holderOf } from "../../evidence/lock-holder.ts";
 import type { LockView } from "../../evidence/locks.ts";
-import { type Cite, defineRecognizer, type Finding, type Undecided, verdictOf } from "../define.ts";
+import { type Cite, defineRecognizer, type Finding, verdictOf } from "../define.ts";
 import { missing } from "../judge.ts";
+import { unseenLocks } from "../locks.ts";
 import { clock, HARMLESS, stamp, stampOf } from "../words.ts";
 
 /** A state lock whose run has ended without giving it back. */
@@ -13,7 +14,7 @@ export const stateLockOrphaned = defineRecognizer({
   summary: "Checks for state locks whose runner is gone.",
   plural: "state locks were left by runners that are gone",
   needs: ["terraforms", "locks", "pods"],
-  wants: ["nodes", "unread"],
+  wants: ["leases", "nodes", "unread"],
   lookAlikes: [
     {
       id: "tofu/state-lock-held",
@@ -22,9 +23,9 @@ export const stateLockOrphaned = defineRecognizer({
     { id: "tofu/apply-long", tellApart: "The lock belongs to an apply that is alive." },
   ],
 
-  recognize({ terraforms, locks, pods, nodes, unread }, { asOfMs }) {
+  recognize({ terraforms, locks, leases, pods, nodes, unread }, { asOfMs }) {
     const findings: Finding[] = [];
-    const undecided: Undecided[] = [];
+    const undecided = unseenLocks(leases);
     for (const lock of locks) {
       const facts = { pods, nodes, unreadIn: unread?.podsIn ?? [] };
       const holder = holderOf(lock, facts, asOfMs);
@@ -33,7 +34,8 @@ export const stateLockOrphaned = defineRecognizer({
         const failures = terraforms.find((each) => each.key === lock.objects[0])?.failures ?? 0;
         findings.push(findingOf(lock, holder.says, failures));
       } else if (holder.kind === "unknown" && lock.refused) {
-        undecided.push({ objects: refs, why: holder.says, missing: [missing("pods")] });
+        const part = lock.leaseUnread ? "leases" : "pods";
+        undecided.push({ objects: refs, why: holder.says, missing: [missing(part)] });
       }
     }
     return verdictOf(findings, undecided, "No state lock was left by a runner that is gone.");
