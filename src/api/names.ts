@@ -5,6 +5,8 @@ export const DEPENDENCY_FINALIZER_PREFIX = "tf.dependency.of.";
 export const REQUESTED_AT = "reconcile.fluxcd.io/requestedAt";
 /** Value: the id of a plan that a person lets go on although a result before it is unknown. */
 export const ACCEPT = "nigari.dev/accept";
+/** Value, any: a person asks for a new plan in the place of the pending one. */
+export const REPLAN = "nigari.dev/replan";
 /** Value: the id of a silent run that a person orders to be ended, even during an apply. */
 export const END_RUN = "nigari.dev/end-run";
 /** Annotation: what a manifest said when it was last applied, as JSON. */
@@ -85,5 +87,7 @@ export const REASON = {
   planStale: "PlanStale",
   /** The object is suspended. */
   suspended: "Suspended",
+  /** The spec asks for nothing: it only looks for drift, and not to look for drift. */
+  nothingToDo: "NothingToDo",
 } as const;
 export type Reason = (typeof REASON)[keyof typeof REASON];

@@ -380,6 +380,27 @@ export const Basis = object(
 );
 export type Basis = Static<typeof Basis>;
 
+const DriftStatus = object(
+  {
+    since: text("When it was found first."),
+    at: text("When it was found last."),
+    revision: text("Revision of the source that the world differs from."),
+    changes: Type.Integer({ description: "How many changes would bring it back." }),
+    summary: text("n to add, n to change, n to destroy."),
+    count: Type.Integer({ description: "Looks in a row that have found it." }),
+  },
+  "Nigari: how the world differs from what was settled; a result, no failure.",
+);
+export type DriftStatus = Static<typeof DriftStatus>;
+
+const ReplanStatus = object(
+  {
+    approvePlan: maybe(text("Value of spec.approvePlan that asked.")),
+    annotation: maybe(text("Value of the annotation nigari.dev/replan that asked.")),
+  },
+  "Nigari: what last asked for a new plan and was answered.",
+);
+
 const HeldStatus = object(
   {
     runId: text("Run whose result cannot be known."),
@@ -427,6 +448,8 @@ export const TerraformStatus = Type.Object({
   attempted: maybe(Basis),
   settled: maybe(Basis),
   held: maybe(HeldStatus),
+  drift: maybe(DriftStatus),
+  replanned: maybe(ReplanStatus),
 });
 export type TerraformStatus = Static<typeof TerraformStatus>;
 

@@ -166,6 +166,61 @@ describe("approve", () => {
     expect(object.spec.approvePlan).toBe("auto");
     expect(object.metadata.annotations?.["nigari.dev/accept"]).toBe("plan-main-1234567890");
   });
+
+  test("leaves an id alone that force has made needless", async () => {
+    const { run, store } = stage();
+    await put(store, { force: true, planOnly: true }, pending);
+    await run("approve", "app");
+    const object = await app(store);
+    expect(object.spec.approvePlan).toBeUndefined();
+    expect(object.metadata.annotations?.["nigari.dev/accept"]).toBe("plan-main-1234567890");
+  });
+
+  test("says why nothing would be applied in the plan only mode", async () => {
+    const { run, store } = stage();
+    await put(store, { planOnly: true }, pending);
+    expect(await run("approve", "app")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("set spec.planOnly to false"),
+    });
+    expect((await app(store)).spec.approvePlan).toBeUndefined();
+  });
+});
+
+test("replan asks for a new plan with another word each time", async () => {
+  const { run, store, clock } = stage();
+  await put(store, {});
+  const asked: unknown[] = [];
+  for (let count = 0; count < 2; count += 1) {
+    expect(await run("replan", "app")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^New/),
+    });
+    asked.push((await app(store)).metadata.annotations?.["nigari.dev/replan"]);
+    await clock.advance(1_000);
+  }
+  expect(new Set(asked).size).toBe(2);
+  expect(asked).not.toContain(undefined);
+});
+
+test("describe shows drift as what it is, and what may be applied", async () => {
+  const { run, store } = stage();
+  const drift = {
+    since: "2026-01-01T00:00:00Z",
+    at: "2026-01-01T00:10:00Z",
+    revision: "main@sha1:1",
+    changes: 2,
+    summary: "2 to add, 0 to change, 0 to destroy",
+    count: 3,
+  };
+  await put(store, { planOnly: true }, { drift, plan: { pending: "plan-1", summary: "2 to add" } });
+  const { out } = await run("describe", "app");
+  expect(out).toMatch(
+    /^Drift: +2 to add.*since 2026-01-01T00:00:00Z \(3 looks, revision main@sha1:1/m,
+  );
+  expect(out).toMatch(/^Approval: +never \(spec.planOnly\)$/m);
+  expect(out).toContain("plan-1 is not applied, for the object is in the plan only mode");
+  expect(out).not.toContain("nigari approve");
 });
 
 test("values of Secrets are hidden unless they are asked for", async () => {

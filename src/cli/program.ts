@@ -224,6 +224,12 @@ function addAct(program: Command, shell: Shell, done: Done): void {
       const { approve } = await import("./commands/act.ts");
       await verb(command, (context) => approve(context, name, plan, waitFlags(options)));
     });
+  waitable(program.command("replan").description("make a new plan in the place of the pending one"))
+    .argument("<name>")
+    .action(async (name, options, command: Command) => {
+      const { replan } = await import("./commands/act.ts");
+      await verb(command, (context) => replan(context, name, waitFlags(options)));
+    });
   for (const on of [true, false]) {
     program
       .command(on ? "suspend" : "resume")

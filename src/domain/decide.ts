@@ -8,9 +8,11 @@ import { admit } from "./steps/admit.ts";
 import { dependencies } from "./steps/dependencies.ts";
 import { due, isReason } from "./steps/due.ts";
 import { finalize } from "./steps/finalize.ts";
+import { idle } from "./steps/idle.ts";
 import { inputs } from "./steps/inputs.ts";
 import { pending } from "./steps/pending.ts";
 import { rescued } from "./steps/rescued.ts";
+import { retryLimit } from "./steps/retry-limit.ts";
 import { runEnded } from "./steps/run-ended.ts";
 import { runUnderWay } from "./steps/run-under-way.ts";
 import { isArtifact, source } from "./steps/source.ts";
@@ -38,6 +40,7 @@ function steps(pass: Pass): Outcome {
     suspend(pass) ??
     finalize(pass) ??
     rescued(pass) ??
+    idle(pass) ??
     grounded(pass)
   );
 }
@@ -51,7 +54,8 @@ function grounded(pass: Pass): Outcome {
   const resolved = inputs(pass);
   if ("why" in resolved) return resolved;
   const { inputsDigest } = resolved;
-  return planned(pass, { artifact, revision: artifact.revision, inputsDigest });
+  const ground = { artifact, revision: artifact.revision, inputsDigest };
+  return retryLimit(pass, ground) ?? planned(pass, ground);
 }
 
 function planned(pass: Pass, ground: Ground): Outcome {
@@ -139,6 +143,9 @@ function complete(pass: Pass, outcome: Outcome): Decision {
 
 function requeueAfter(pass: Pass, outcome: Outcome): number | undefined {
   const dueMs = timeOf(outcome.fields.nextDueAt);
+  const ended = pass.fields.run !== undefined && outcome.fields.run === undefined;
+  // What was edited while the run went on has had its pass, and would wait for another event.
+  if (ended && dueMs === undefined) return 0;
   const waits = [
     ...(outcome.recheckMs === undefined ? [] : [outcome.recheckMs]),
     ...(dueMs === undefined ? [] : [Math.max(0, dueMs - pass.nowMs)]),

@@ -5,7 +5,6 @@ import { fieldsInTheWay } from "./fields.ts";
 
 const used: Record<string, { spec: Partial<TerraformSpec>; path: string }> = {
   "resources are chosen": { spec: { targets: ["a.b"] }, path: "spec.targets" },
-  "a plan that does not lock": { spec: { plan: { lock: false } }, path: "spec.plan.lock" },
   "locks are broken": {
     spec: { tfstate: { forceUnlock: "auto" } },
     path: "spec.tfstate.forceUnlock",
@@ -19,13 +18,9 @@ const used: Record<string, { spec: Partial<TerraformSpec>; path: string }> = {
     path: "spec.runnerPodTemplate.spec.image",
   },
   "a service account": { spec: { serviceAccountName: "x" }, path: "spec.serviceAccountName" },
-  "retries have an end, and even no number is one": {
-    spec: { remediation: {} },
-    path: "spec.remediation",
-  },
   "another number at once": { spec: { parallelism: 3 }, path: "spec.parallelism" },
   values: { spec: { values: { a: 1 } }, path: "spec.values" },
-  "plans only": { spec: { planOnly: true }, path: "spec.planOnly" },
+  "a person holds the pass": { spec: { breakTheGlass: true }, path: "spec.breakTheGlass" },
   "init does not upgrade": { spec: { upgradeOnInit: false }, path: "spec.upgradeOnInit" },
 };
 
@@ -43,18 +38,20 @@ describe("fields that are not obeyed", () => {
   });
 
   test("all of them are named at once, each with its mend", () => {
-    const spec = terraformOf({ targets: ["a"], force: true, healthChecks: [check()] }).spec;
+    const spec = terraformOf({ serviceAccountName: "x", breakTheGlass: true }).spec;
     expect(fieldsInTheWay(spec)).toEqual([
-      { path: "spec.force", mend: "remove it" },
-      { path: "spec.healthChecks", mend: "remove it" },
-      { path: "spec.targets", mend: "remove it" },
+      {
+        path: "spec.serviceAccountName",
+        mend: "remove it, for runners are no pods here",
+      },
+      { path: "spec.breakTheGlass", mend: "remove it" },
     ]);
   });
 
   test("once the field is gone the object goes on by itself", () => {
-    const object = new OneObject({ force: true });
+    const object = new OneObject({ breakTheGlass: true });
     object.settle();
-    object.edit({ force: false });
+    object.edit({ breakTheGlass: false });
     expect(object.status.run).toMatchObject({ operation: "plan" });
     expect(object.condition("Stalled")).toBeUndefined();
   });
@@ -63,16 +60,12 @@ describe("fields that are not obeyed", () => {
     const object = new OneObject({});
     object.settle();
     object.planned(1);
-    object.edit({ force: true });
+    object.edit({ breakTheGlass: true });
     object.delete();
     expect(object.asked).not.toContain("remove-finalizer");
     expect(object.ready).toMatch(/^False FieldNotObeyed/);
   });
 });
-
-function check() {
-  return { name: "x", type: "tcp" as const, address: "h:1" };
-}
 
 const alike: Record<string, Partial<TerraformSpec>> = {
   "values equal to the defaults": {
@@ -98,6 +91,16 @@ const alike: Record<string, Partial<TerraformSpec>> = {
   "a custom configuration, which beats the rest of the backend": {
     backendConfig: { customConfiguration: 'backend "local" {}', secretSuffix: "x" },
   },
+  "what only a pod could have": {
+    alwaysCleanupRunnerPod: false,
+    runnerTerminationGracePeriodSeconds: 5,
+    runnerPodTemplate: {
+      metadata: { labels: { team: "a" } },
+      spec: { nodeSelector: { disk: "ssd" }, tolerations: [{ key: "a" }], priorityClassName: "x" },
+    },
+    branchPlanner: { enablePathScope: true },
+  },
+  "a refresh that every plan makes": { refreshBeforeApply: true },
   "a placeholder that nobody reads": { enterprise: { a: 1 } },
   "variables from everywhere": {
     vars: [{ name: "a", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }],

@@ -5,11 +5,17 @@ import type { TerraformSpec } from "../api/terraform.ts";
  * Every field of the spec, and whether this version obeys it. An object that really uses a field
  * that is not obeyed is left untouched: running it all the same would do something else than asked.
  */
-export type FieldRule<T> = "obeyed" | LaterRule | { readonly parts: FieldRules<T> };
+export type FieldRule<T> = "obeyed" | LaterRule | NoMeaningRule | { readonly parts: FieldRules<T> };
 
 interface LaterRule {
   /** What a person does instead, as an imperative. */
   readonly mend: string;
+}
+
+/** It is taken, and there is nothing that it could change. */
+interface NoMeaningRule {
+  /** Why it changes nothing, as the end of "taken; ". */
+  readonly noMeaning: string;
 }
 
 export type FieldRules<T> = { readonly [K in keyof Required<T>]: FieldRule<NonNullable<T[K]>> };
@@ -24,6 +30,8 @@ type PodSpec = NonNullable<PodTemplate["spec"]>;
 
 const custom = later("write the backend in spec.backendConfig.customConfiguration");
 const noPod = later("remove it, for runners are no pods here");
+const noLabels: NoMeaningRule = { noMeaning: "there is no pod that could bear them" };
+const noNode: NoMeaningRule = { noMeaning: "there is one machine, and nothing to choose" };
 
 const backendConfig: FieldRules<Backend> = {
   customConfiguration: "obeyed",
@@ -38,14 +46,14 @@ const podSpec: FieldRules<PodSpec> = {
   env: "obeyed",
   image: noPod,
   envFrom: later("write the variables in spec.runnerPodTemplate.spec.env"),
-  nodeSelector: noPod,
-  affinity: noPod,
-  tolerations: noPod,
+  nodeSelector: noNode,
+  affinity: noNode,
+  tolerations: noNode,
   volumeMounts: noPod,
   volumes: noPod,
   initContainers: noPod,
   hostAliases: noPod,
-  priorityClassName: noPod,
+  priorityClassName: noNode,
   securityContext: noPod,
   resources: noPod,
 };
@@ -65,45 +73,50 @@ export const fieldRules: FieldRules<TerraformSpec> = {
   fileMappings: later(),
   interval: "obeyed",
   retryInterval: "obeyed",
-  retryStrategy: later(),
-  // It has an effect only with the exponential strategy, which is refused.
+  retryStrategy: "obeyed",
   maxRetryInterval: "obeyed",
   path: "obeyed",
   sourceRef: "obeyed",
   suspend: "obeyed",
-  force: later(),
+  force: "obeyed",
   readInputsFromSecrets: later("use spec.varsFrom"),
   writeOutputsToSecret: "obeyed",
-  disableDriftDetection: later(),
+  disableDriftDetection: "obeyed",
   cliConfigSecretRef: later("set TF_CLI_CONFIG_FILE in spec.runnerPodTemplate.spec.env"),
   healthChecks: later(),
   destroyResourcesOnDeletion: "obeyed",
   serviceAccountName: noPod,
-  alwaysCleanupRunnerPod: noPod,
-  runnerTerminationGracePeriodSeconds: noPod,
+  alwaysCleanupRunnerPod: { noMeaning: "every run has a runner of its own, which goes with it" },
+  runnerTerminationGracePeriodSeconds: {
+    noMeaning: "nothing but a limit, a person or a proof of loss ends a runner",
+  },
   upgradeOnInit: later(),
-  refreshBeforeApply: later(),
-  runnerPodTemplate: { parts: { metadata: noPod, spec: { parts: podSpec } } },
+  refreshBeforeApply: {
+    noMeaning: "plans are always made on a refreshed state, and the very plan is applied",
+  },
+  runnerPodTemplate: { parts: { metadata: noLabels, spec: { parts: podSpec } } },
   enableInventory: later(),
   tfstate: {
     parts: {
       forceUnlock: later("release the lock by hand"),
       lockIdentifier: later("release the lock by hand"),
-      lockTimeout: later(),
+      lockTimeout: "obeyed",
     },
   },
   targets: later(),
   parallelism: later(),
   storeReadablePlan: "obeyed",
-  plan: { parts: { lock: later() } },
+  plan: { parts: { lock: "obeyed" } },
   webhooks: later(),
   dependsOn: "obeyed",
   // A placeholder that upstream ignores too.
   enterprise: "obeyed",
-  planOnly: later("leave spec.approvePlan empty, and approve no plan"),
+  planOnly: "obeyed",
   breakTheGlass: later(),
-  branchPlanner: { parts: { enablePathScope: later() } },
-  remediation: later("remove it: retries have no end"),
+  branchPlanner: {
+    parts: { enablePathScope: { noMeaning: "only upstream's branch planner reads it" } },
+  },
+  remediation: "obeyed",
 };
 
 export interface FieldInTheWay {
@@ -127,7 +140,7 @@ function offending(value: unknown, rules: object, prefix: string): FieldInTheWay
   const held = value as Record<string, unknown>;
   return Object.entries(rules as Record<string, FieldRule<object>>).flatMap(([name, rule]) => {
     const path = `${prefix}${name}`;
-    if (rule === "obeyed" || isDefault(path, held[name])) return [];
+    if (rule === "obeyed" || "noMeaning" in rule || isDefault(path, held[name])) return [];
     if ("parts" in rule) return offending(held[name], rule.parts, `${path}.`);
     return [{ path, mend: rule.mend }];
   });

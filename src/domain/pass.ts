@@ -1,7 +1,13 @@
 import { keyOf, keyText } from "../api/kinds.ts";
 import type { Condition } from "../api/meta.ts";
 import { CONDITION, REQUESTED_AT } from "../api/names.ts";
-import type { Basis, RunStatus, Terraform, TerraformStatus } from "../api/terraform.ts";
+import type {
+  Basis,
+  RunStatus,
+  Terraform,
+  TerraformSpec,
+  TerraformStatus,
+} from "../api/terraform.ts";
 import { retryIntervalMs } from "./backoff.ts";
 import type { Effect, Observed } from "./facts.ts";
 import type { Marks, Standing } from "./standing.ts";
@@ -30,7 +36,7 @@ export interface Pass {
   readonly staleBecause?: string;
 }
 
-export type ApprovalMode = "auto" | "manual" | "disable";
+export type ApprovalMode = "auto" | "manual" | "plan-only" | "disable";
 
 export interface Effects {
   readonly before: readonly Effect[];
@@ -55,7 +61,6 @@ export function openPass(observed: Observed, nowMs: number): Pass {
   const { conditions = [], ...fields } = terraform.status ?? {};
   const { metadata, spec } = terraform;
   const requested = metadata.annotations?.[REQUESTED_AT];
-  const approve = spec.approvePlan ?? "";
   return {
     observed,
     nowMs,
@@ -64,7 +69,7 @@ export function openPass(observed: Observed, nowMs: number): Pass {
     fields,
     requested: requested === fields.lastHandledReconcileAt ? undefined : requested,
     deleting: metadata.deletionTimestamp !== undefined,
-    mode: approve === "auto" || approve === "disable" ? approve : "manual",
+    mode: modeOf(spec),
     ready: conditions.find((each) => each.type === CONDITION.ready),
     effects: { before: [], after: [] },
   };
@@ -73,6 +78,14 @@ export function openPass(observed: Observed, nowMs: number): Pass {
 /** The object as a word in a command that is proposed. */
 export function wordFor(pass: Pass): string {
   return keyText(keyOf(pass.terraform));
+}
+
+/** "disable" beats force, force beats planOnly, and planOnly beats an approval. */
+function modeOf({ approvePlan, force, planOnly }: TerraformSpec): ApprovalMode {
+  if (approvePlan === "disable") return "disable";
+  if (force === true) return "auto";
+  if (planOnly === true) return "plan-only";
+  return approvePlan === "auto" ? "auto" : "manual";
 }
 
 type Change = { readonly [K in keyof Fields]?: Fields[K] | undefined };
@@ -117,22 +130,18 @@ export function waiting(
   pass: Pass,
   why: string,
   standing: Extract<Standing, { is: "failed" | "stalled" }>,
-  options: { readonly failure?: boolean; readonly marks?: Marks; readonly quiet?: boolean } = {},
+  options: { readonly marks?: Marks; readonly quiet?: boolean } = {},
 ): Outcome {
   const { fields, nowMs, ready } = pass;
   const dueMs = timeOf(fields.nextDueAt);
   const retryMs = retryIntervalMs(pass.terraform.spec);
   const known = ready?.reason === standing.reason && ready.message === standing.message;
   const going = known && dueMs !== undefined && dueMs > nowMs && dueMs <= nowMs + retryMs;
-  const failures = (fields.reconciliationFailures ?? 0) + (options.failure && !going ? 1 : 0);
   return {
     why,
     standing,
     marks: options.marks ?? {},
-    fields: change(fields, {
-      nextDueAt: going ? fields.nextDueAt : timeText(nowMs + retryMs),
-      reconciliationFailures: options.failure ? failures : fields.reconciliationFailures,
-    }),
+    fields: change(fields, { nextDueAt: going ? fields.nextDueAt : timeText(nowMs + retryMs) }),
     after: known || options.quiet ? [] : [warning(standing.reason, standing.message)],
   };
 }

@@ -14,7 +14,7 @@ function isHeld(pass: Pass): boolean {
   const pending = plan?.pending;
   if (pending === undefined) return true;
   const { spec, metadata } = pass.terraform;
-  const approved = !needsNoApproval(pass) && spec.approvePlan === pending;
+  const approved = pass.mode === "manual" && !pass.deleting && spec.approvePlan === pending;
   return !approved && metadata.annotations?.[ACCEPT] !== pending;
 }
 
@@ -22,7 +22,8 @@ function isHeld(pass: Pass): boolean {
 export function isApproved(pass: Pass): boolean {
   const pending = pass.fields.plan?.pending;
   if (pending === undefined || isHeld(pass)) return false;
-  return needsNoApproval(pass) || pass.terraform.spec.approvePlan === pending;
+  if (needsNoApproval(pass)) return true;
+  return pass.mode === "manual" && pass.terraform.spec.approvePlan === pending;
 }
 
 /** How an object with a pending plan stands. */
@@ -38,6 +39,7 @@ export function planStanding(pass: Pass): Standing {
     planId,
     summary: plan.summary ?? "",
     drift: plan.isDriftDetectionPlan === true,
+    planOnly: pass.mode === "plan-only",
     shortened: shortened ? value : undefined,
   };
 }

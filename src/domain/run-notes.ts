@@ -12,6 +12,7 @@ export const runReasons = [
   "SpecChanged",
   "SourceChanged",
   "InputsChanged",
+  "ReplanRequested",
   "PlanStale",
   "Approved",
   "DestroyOnDeletion",

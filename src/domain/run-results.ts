@@ -6,10 +6,11 @@ import type {
   Stage,
   TerraformStatus,
 } from "../api/terraform.ts";
-import { lostRunPause, retryIntervalMs } from "./backoff.ts";
+import { lostRunPause, retriesUsedUp, retryPauseMs } from "./backoff.ts";
 import type { Effect, LockFact } from "./facts.ts";
 import { change, type Fields, type Outcome, type Pass, warning } from "./pass.ts";
 import type { Marks } from "./standing.ts";
+import { USED_UP } from "./summarize.ts";
 import { cut } from "./text.ts";
 import { secondText, timeText } from "./time.ts";
 
@@ -80,15 +81,19 @@ export function failed(pass: Pass, run: RunStatus, failure: Failure): Outcome {
   });
   const known = pass.ready?.reason === reason && pass.ready.message === message;
   const event = failure.event ?? { reason, message };
+  const { spec } = pass.terraform;
+  const failures = (fields.reconciliationFailures ?? 0) + 1;
+  const last = failure.againMs === undefined && retriesUsedUp(spec, failures);
+  const pauseMs = failure.againMs ?? retryPauseMs(spec, failures);
   return {
     why: `run failed: ${reason}`,
     fields: change(fields, {
-      reconciliationFailures: (fields.reconciliationFailures ?? 0) + 1,
-      nextDueAt: timeText(pass.nowMs + (failure.againMs ?? retryIntervalMs(pass.terraform.spec))),
+      reconciliationFailures: failures,
+      nextDueAt: last ? undefined : timeText(pass.nowMs + pauseMs),
       ...(lock === undefined ? {} : { lock: lockInTheWay(fields, lock) }),
       ...failure.fields,
     }),
-    standing: { is: "failed", reason, message },
+    standing: { is: "failed", reason, message, last },
     marks: {
       ...failure.marks,
       ...(lock === undefined ? {} : { lock: { is: "held", id: lock.id } }),
@@ -96,6 +101,7 @@ export function failed(pass: Pass, run: RunStatus, failure: Failure): Outcome {
     before: failure.before ?? [],
     after: [
       ...(known ? [] : [warning(event.reason, event.message)]),
+      ...(last ? [warning(REASON.retryLimitReached, USED_UP)] : []),
       { do: "remove-run", runId: run.id },
     ],
   };

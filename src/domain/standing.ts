@@ -28,6 +28,8 @@ export type Standing =
       readonly planId: string;
       readonly summary: string;
       readonly drift: boolean;
+      /** The spec says that nothing is ever applied. */
+      readonly planOnly: boolean;
       /** What approvePlan says, if it is a beginning of the id. */
       readonly shortened: string | undefined;
     }
@@ -38,7 +40,17 @@ export type Standing =
   | { readonly is: "applied"; readonly revision: string; readonly destroy: boolean }
   | { readonly is: "outputs-written"; readonly revision: string; readonly none: boolean }
   /** It did not work, or something it needs is not there; it is tried again by itself. */
-  | { readonly is: "failed"; readonly reason: string; readonly message: string }
+  | {
+      readonly is: "failed";
+      readonly reason: string;
+      readonly message: string;
+      /** It was tried as often as spec.remediation allows, and is not tried again. */
+      readonly last?: boolean;
+    }
+  /** As often as allowed it was tried in vain; what it failed with stands in Ready. */
+  | { readonly is: "used-up" }
+  /** The spec asks for nothing. */
+  | { readonly is: "idle"; readonly message: string }
   /** It does not go on without a person; the message says with what. */
   | { readonly is: "stalled"; readonly reason: string; readonly message: string }
   | {

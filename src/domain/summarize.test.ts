@@ -44,7 +44,13 @@ function texts(standing: Standing, old: Condition[] = [], marks: Marks = {}): st
   );
 }
 
-const drifted = { is: "prompt", planId: "plan-x", summary: "1 to add", drift: true } as const;
+const drifted = {
+  is: "prompt",
+  planId: "plan-x",
+  summary: "1 to add",
+  drift: true,
+  planOnly: false,
+} as const;
 const FULFILLING = "Reconciling True Progressing: Fulfilling prerequisites";
 const standings: Record<string, { standing: Standing; says: string[] }> = {
   "a run that prepares": {

@@ -108,14 +108,23 @@ function summaryOf(standing: Standing, old: readonly Condition[]): Summary {
         reconciling: "absent",
         stalled: yes(standing.reason, standing.message),
       };
+    case "used-up":
+      return { ready: "same", reconciling: "absent", stalled: usedUp() };
+    case "failed":
+      return {
+        ready: no(standing.reason, standing.message),
+        reconciling: "absent",
+        stalled: standing.last === true ? usedUp() : "absent",
+      };
     default:
       return { ready: restingText(standing), reconciling: "absent", stalled: "absent" };
   }
 }
 
+type Moving = Extract<Standing, { is: "running" | "retrying" | "queued" }>;
 type Resting = Exclude<
   Standing,
-  { is: "unchanged" | "running" | "retrying" | "queued" | "planned" | "suspended" | "stalled" }
+  Moving | { is: "unchanged" | "planned" | "suspended" | "stalled" | "failed" | "used-up" }
 >;
 
 function restingText(standing: Resting): Text {
@@ -138,21 +147,36 @@ function restingText(standing: Resting): Text {
         REASON.outputsWritten,
         `${standing.none ? "No Outputs written" : "Outputs written"}: ${standing.revision}`,
       );
-    case "failed":
-      return no(standing.reason, standing.message);
+    case "idle":
+      return unknown(REASON.nothingToDo, standing.message);
   }
 }
 
 function promptText(standing: Extract<Standing, { is: "prompt" }>): Text {
-  const { planId, shortened } = standing;
-  const approve = `set approvePlan: "${planId}" to approve this plan.`;
+  const { shortened } = standing;
   const hint =
     shortened === undefined
       ? ""
       : ` The value "${shortened}" is only the beginning of this id; it must be whole.`;
   return standing.drift
-    ? no(REASON.driftDetected, `Drift detected: ${standing.summary}; ${approve}${hint}`)
-    : unknown(REASON.plannedWithChanges, `Plan generated: ${approve}${hint}`);
+    ? no(REASON.driftDetected, `Drift detected: ${standing.summary}; ${way(standing)}${hint}`)
+    : unknown(REASON.plannedWithChanges, `${promptMessage(standing)}${hint}`);
+}
+
+interface Prompt {
+  readonly planId: string;
+  readonly planOnly: boolean;
+}
+
+/** What a person is told who has a plan before him, in upstream's words. */
+export function promptMessage(prompt: Prompt): string {
+  return `Plan generated: ${way(prompt)}`;
+}
+
+function way({ planId, planOnly }: Prompt): string {
+  return planOnly
+    ? "This object is in the plan only mode."
+    : `set approvePlan: "${planId}" to approve this plan.`;
 }
 
 function runningSummary(
@@ -193,6 +217,13 @@ function hasVerdict(old: readonly Condition[]): boolean {
   const ready = old.find((each) => each.type === CONDITION.ready);
   if (ready?.status === "Unknown") return ready.reason === REASON.plannedWithChanges;
   return ready !== undefined;
+}
+
+/** Upstream's words. */
+export const USED_UP = "Resource reached maximum number of retries.";
+
+function usedUp(): Text {
+  return yes(REASON.retryLimitReached, USED_UP);
 }
 
 const NOTHING_TO_DESTROY = "No objects need to be destroyed";

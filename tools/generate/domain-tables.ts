@@ -175,13 +175,14 @@ function limits(): string[][] {
 }
 
 function fieldsTable(): string {
-  return table(["field", "obeyed", "instead"], rows(fieldRules, "spec."));
+  return table(["field", "obeyed", "instead, or why not"], rows(fieldRules, "spec."));
 }
 
 function rows(rules: object, prefix: string): string[][] {
   return Object.entries(rules as Record<string, FieldRule<object>>).flatMap(([name, rule]) => {
     const path = `${prefix}${name}`;
     if (rule === "obeyed") return [[`\`${path}\``, "yes", ""]];
+    if ("noMeaning" in rule) return [[`\`${path}\``, "taken", rule.noMeaning]];
     if ("parts" in rule) return rows(rule.parts, `${path}.`);
     return [[`\`${path}\``, "not yet", rule.mend]];
   });

@@ -1,5 +1,5 @@
 import { keyOf } from "../../api/kinds.ts";
-import { ACCEPT, APPLIED_BY, END_RUN, REQUESTED_AT } from "../../api/names.ts";
+import { ACCEPT, APPLIED_BY, END_RUN, REPLAN, REQUESTED_AT } from "../../api/names.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import { type Context, change, keyIn, mustGet, wordFor } from "../context.ts";
 import { target } from "../kinds.ts";
@@ -21,16 +21,25 @@ export async function reconcile(context: Context, name: string, flags: WaitFlags
   return finish(context, name, flags);
 }
 
+/** nigari replan NAME: a new plan in the place of the pending one, and retries count anew. */
+export async function replan(context: Context, name: string, flags: WaitFlags): Promise<number> {
+  await request(context, name, (object, at) => {
+    object.metadata.annotations = { ...object.metadata.annotations, [REPLAN]: at };
+  });
+  context.shell.out.write(`New plan requested for ${wordFor(keyIn(context, name))}\n`);
+  return finish(context, name, flags);
+}
+
 /** Asks for a pass, with another change in the same write. */
 async function request(
   context: Context,
   name: string,
-  edit: (object: Terraform) => void,
+  edit: (object: Terraform, at: string) => void,
 ): Promise<void> {
   const at = new Date(context.shell.clock.now()).toISOString();
   await change(context, name, (object) => {
     object.metadata.annotations = { ...object.metadata.annotations, [REQUESTED_AT]: at };
-    edit(object);
+    edit(object, at);
   });
 }
 
@@ -76,6 +85,14 @@ export async function approve(
       `The pending plan is ${pending}, not ${planId}; look at it with "nigari plan show ${word}"`,
     );
   }
+  const { approvePlan, force, planOnly } = object.spec;
+  if (planOnly === true && force !== true) {
+    throw new CliError(
+      EXIT.failed,
+      `${word} is in the plan only mode, so nothing would be applied; set spec.planOnly to false`,
+    );
+  }
+  const byItself = approvePlan === "auto" || force === true;
   await request(context, name, (each) => {
     if (each.status?.plan?.pending !== pending) {
       throw new CliError(
@@ -84,7 +101,7 @@ export async function approve(
       );
     }
     // An object that approves by itself and yet waits was stopped for a person's word.
-    if (each.spec.approvePlan === "auto") {
+    if (byItself) {
       each.metadata.annotations = { ...each.metadata.annotations, [ACCEPT]: pending };
     } else each.spec.approvePlan = pending;
   });

@@ -1,6 +1,6 @@
 import type { Event } from "../../api/core.ts";
 import { keyOf } from "../../api/kinds.ts";
-import type { Terraform } from "../../api/terraform.ts";
+import type { DriftStatus, Terraform } from "../../api/terraform.ts";
 import type { LiveRun } from "../../ports/runs.ts";
 import { wordFor } from "../context.ts";
 import { ageSince, deadlineClock, statusWord } from "./status.ts";
@@ -36,13 +36,11 @@ function head(object: Terraform): string {
     ["Name", `${metadata.namespace ?? "default"}/${metadata.name}`],
     ["Status", statusWord(object).word],
     ["Source", `${spec.sourceRef.kind}/${spec.sourceRef.name}${spec.path ? ` ${spec.path}` : ""}`],
-    [
-      "Approval",
-      spec.approvePlan === undefined || spec.approvePlan === "" ? "by hand" : spec.approvePlan,
-    ],
+    ["Approval", approvalText(spec)],
     ["Interval", spec.interval],
     ["Applied", status?.lastAppliedRevision],
     ["Attempted", status?.lastAttemptedRevision],
+    ["Drift", driftText(status?.drift)],
     ["Outputs", status?.availableOutputs?.join(", ")],
     [
       "Failures",
@@ -53,6 +51,20 @@ function head(object: Terraform): string {
     .filter(([, value]) => value !== undefined && value !== "")
     .map(([name, value]) => `${`${name}:`.padEnd(11)}${value}\n`)
     .join("");
+}
+
+function approvalText({ approvePlan = "", force, planOnly }: Terraform["spec"]): string {
+  if (approvePlan === "disable") return "disable (only looks for drift)";
+  if (force === true) return "auto (spec.force)";
+  if (planOnly === true) return "never (spec.planOnly)";
+  return approvePlan === "" ? "by hand" : approvePlan;
+}
+
+/** What the last look has found, and since when. */
+function driftText(drift: DriftStatus | undefined): string | undefined {
+  if (drift === undefined) return undefined;
+  const looks = drift.count === 1 ? "1 look" : `${drift.count} looks`;
+  return `${drift.summary}, since ${drift.since} (${looks}, revision ${drift.revision})`;
 }
 
 function section(title: string, lines: readonly string[], columns: number): string {
@@ -73,6 +85,15 @@ function planSection(object: Terraform, columns: number): string {
   const word = wordFor(keyOf(object));
   if (run?.operation === "apply") {
     return section("Plan", [`${plan.pending} is being applied.`], columns);
+  }
+  const { planOnly, force } = object.spec;
+  if (planOnly === true && force !== true) {
+    const summary = plan.summary === undefined ? "" : `: ${plan.summary}`;
+    const lines = [
+      `${plan.pending} is not applied, for the object is in the plan only mode${summary}.`,
+      `Look at it:  nigari plan show ${word}`,
+    ];
+    return section("Plan", lines, columns);
   }
   const lines = [
     `${plan.pending} waits for approval${plan.summary === undefined ? "" : `: ${plan.summary}`}.`,

@@ -24,10 +24,13 @@ export function admit(pass: Pass): Outcome | undefined {
   return refused(pass, REASON.invalidSpec, message);
 }
 
-function wrongDuration({ interval, retryInterval }: TerraformSpec): string | undefined {
-  if (positiveMs(interval) === undefined) return `spec.interval "${interval}"`;
-  if (retryInterval === undefined || positiveMs(retryInterval) !== undefined) return undefined;
-  return `spec.retryInterval "${retryInterval}"`;
+function wrongDuration(spec: TerraformSpec): string | undefined {
+  if (positiveMs(spec.interval) === undefined) return `spec.interval "${spec.interval}"`;
+  const wrong = (["retryInterval", "maxRetryInterval"] as const).find((field) => {
+    const text = spec[field];
+    return text !== undefined && positiveMs(text) === undefined;
+  });
+  return wrong === undefined ? undefined : `spec.${wrong} "${spec[wrong]}"`;
 }
 
 function refused(pass: Pass, reason: string, message: string): Outcome {

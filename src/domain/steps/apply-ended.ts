@@ -72,6 +72,7 @@ function asApplied(pass: Pass, run: RunStatus, fields: Fields): Fields {
         : fields.lastAppliedByDriftDetectionAt,
     settled: basisOf(run),
     held: undefined,
+    drift: undefined,
   });
 }
 

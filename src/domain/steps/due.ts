@@ -1,9 +1,10 @@
 import { REASON } from "../../api/names.ts";
-import { intervalMs, retryIntervalMs } from "../backoff.ts";
+import { intervalMs, longestRetryMs, retryIntervalMs, retryPauseMs } from "../backoff.ts";
 import type { Ground } from "../ground.ts";
 import { lostRunPauseMaxMs } from "../limits.ts";
 import { outputsMissing } from "../outputs.ts";
 import { change, type Outcome, type Pass } from "../pass.ts";
+import { isReplanAsked } from "../replan.ts";
 import type { RunReason } from "../run-notes.ts";
 import { timeOf, timeText } from "../time.ts";
 
@@ -32,6 +33,7 @@ function changedBecause(pass: Pass, ground: Ground): RunReason | undefined {
   const { fields } = pass;
   const attempted = fields.attempted;
   if (attempted === undefined && fields.lastPlanAt === undefined) return "FirstPlan";
+  if (isReplanAsked(pass)) return "ReplanRequested";
   if (pass.staleBecause !== undefined) return "PlanStale";
   const generation = attempted?.generation ?? fields.observedGeneration;
   if (generation !== pass.generation) return "SpecChanged";
@@ -61,7 +63,7 @@ const blocks: readonly string[] = [
 ];
 
 /** What a run found is a failure with its time; what a pass found without a run was in the way. */
-function wasBlocked(pass: Pass): boolean {
+export function wasBlocked(pass: Pass): boolean {
   const { ready, fields } = pass;
   if (ready === undefined || ready.status === "True") return false;
   return blocks.includes(ready.reason) && fields.lastRun?.message !== ready.message;
@@ -72,9 +74,10 @@ function dueAt(pass: Pass): number {
   const { fields, ready, terraform } = pass;
   const stored = timeOf(fields.nextDueAt);
   if (stored !== undefined) return believable(stored, pass.nowMs, longestPauseMs(pass));
-  if ((fields.reconciliationFailures ?? 0) > 0 && ready?.status !== "True") {
+  const failures = fields.reconciliationFailures ?? 0;
+  if (failures > 0 && ready?.status !== "True") {
     const planned = timeOf(fields.lastPlanAt);
-    return planned === undefined ? pass.nowMs : planned + retryIntervalMs(terraform.spec);
+    return planned === undefined ? pass.nowMs : planned + retryPauseMs(terraform.spec, failures);
   }
   const succeeded = timeOf(fields.lastSuccessfulReconcileAt);
   const interval = intervalMs(terraform.spec) ?? 0;
@@ -88,7 +91,7 @@ function believable(dueMs: number, nowMs: number, longestMs: number): number {
 
 function longestPauseMs({ terraform }: Pass): number {
   const interval = intervalMs(terraform.spec) ?? 0;
-  return Math.max(interval, retryIntervalMs(terraform.spec), lostRunPauseMaxMs());
+  return Math.max(interval, longestRetryMs(terraform.spec), lostRunPauseMaxMs());
 }
 
 function timeReason(pass: Pass): RunReason {

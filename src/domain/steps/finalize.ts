@@ -108,10 +108,5 @@ function stuck(pass: Pass, reason: string, lacking: string): Outcome {
     "Deletion waits: spec.destroyResourcesOnDeletion asks to destroy the resources first, and " +
     `that lacks something: ${lacking}. Bring it back (looked for every ${seconds}s), or set ` +
     "spec.destroyResourcesOnDeletion to false to leave the resources as they are";
-  return waiting(
-    pass,
-    `deletion: ${lacking}`,
-    { is: "failed", reason, message },
-    { failure: false },
-  );
+  return waiting(pass, `deletion: ${lacking}`, { is: "failed", reason, message });
 }

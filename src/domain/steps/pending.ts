@@ -2,6 +2,7 @@ import { REASON } from "../../api/names.ts";
 import type { Ground } from "../ground.ts";
 import { change, normal, type Outcome, type Pass, parked, wantsDestroy } from "../pass.ts";
 import { isApproved, planStanding } from "../plan-prompt.ts";
+import { isReplanAsked } from "../replan.ts";
 import { nothingPending } from "../run-results.ts";
 import { holdOff } from "./due.ts";
 import { startRun } from "./start.ts";
@@ -56,7 +57,9 @@ function staleBecause(pass: Pass, ground: Ground): string | undefined {
   if (!stored || (id !== undefined && id !== plan.pending)) {
     return "its stored file is missing or another one";
   }
-  if (plan.isDriftDetectionPlan === true && pass.requested !== undefined && !isApproved(pass)) {
+  if (isReplanAsked(pass)) return "a new plan was asked for";
+  const looks = plan.isDriftDetectionPlan === true || pass.mode === "plan-only";
+  if (looks && pass.requested !== undefined && !isApproved(pass)) {
     return "it was asked to look again";
   }
   return undefined;

@@ -1,5 +1,5 @@
 import { ACCEPT, REASON } from "../../api/names.ts";
-import type { RunStatus } from "../../api/terraform.ts";
+import type { DriftStatus, RunStatus } from "../../api/terraform.ts";
 import { intervalMs } from "../backoff.ts";
 import type { Effect, PlanSummary, RunOutcome } from "../facts.ts";
 import { availableOf, outputsMissing, outputsVerdict } from "../outputs.ts";
@@ -8,6 +8,7 @@ import { uniquePlanId } from "../plan-id.ts";
 import { isApproved, planStanding } from "../plan-prompt.ts";
 import { failed, failureText, nothingPending, succeeded } from "../run-results.ts";
 import type { Standing } from "../standing.ts";
+import { promptMessage } from "../summarize.ts";
 import { secondText, timeText } from "../time.ts";
 import { lostRun } from "./run-lost.ts";
 
@@ -53,7 +54,7 @@ function orphaned(pass: Pass, run: RunStatus, outcome: RunOutcome): Outcome {
 
 /** The plan only looked whether the world still is what was settled before. */
 function isDriftCheck(pass: Pass, run: RunStatus): boolean {
-  if (run.destroy === true) return false;
+  if (run.destroy === true || pass.terraform.spec.disableDriftDetection === true) return false;
   return pass.mode === "disable" || sameBasis(pass.fields.settled, basisOf(run));
 }
 
@@ -82,6 +83,7 @@ function noChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
       plan: nothingPending(fields.plan),
       settled: basisOf(run),
       held: undefined,
+      drift: undefined,
       availableOutputs: read?.available ?? fields.availableOutputs,
       nextDueAt: timeText(pass.deleting ? pass.nowMs : pass.nowMs + pauseMs(pass)),
     }),
@@ -117,7 +119,7 @@ function driftOnly(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
   return {
     why: "plan: drift, only told",
     fields: change(succeeded(pass, run, "collect", message), {
-      lastDriftDetectedAt: secondText(pass.nowMs),
+      ...driftFound(pass, run, outcome.summary),
       nextDueAt: timeText(pass.nowMs + pauseMs(pass)),
     }),
     standing: { is: "drift", summary },
@@ -127,6 +129,21 @@ function driftOnly(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
       { do: "remove-run", runId: run.id },
     ],
   };
+}
+
+/** Drift is what a look has found: when, against which revision, how much, how often in a row. */
+function driftFound(pass: Pass, run: RunStatus, summary: PlanSummary) {
+  const at = secondText(pass.nowMs);
+  const before = pass.fields.drift;
+  const drift: DriftStatus = {
+    since: before?.since ?? at,
+    at,
+    revision: run.revision,
+    changes: summary.add + summary.change + summary.destroy + summary.import,
+    summary: summaryText(summary),
+    count: (before?.count ?? 0) + 1,
+  };
+  return { lastDriftDetectedAt: at, drift };
 }
 
 function withChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
@@ -142,7 +159,8 @@ function withChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
   const done = succeeded(pass, run, "collect", `Planned: ${summary}`);
   const fields = change(done, {
     ...planned(pass, run),
-    lastDriftDetectedAt: drift ? secondText(pass.nowMs) : done.lastDriftDetectedAt,
+    drift: undefined,
+    ...(drift ? driftFound(pass, run, outcome.summary) : {}),
     plan: {
       ...done.plan,
       pending: planId,
@@ -160,7 +178,7 @@ function withChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
   const next = { ...pass, fields };
   const shown = !isApproved(next);
   const saved: Effect = { do: "save-plan", runId: run.id, planId };
-  const prompt = `Planned.\nPlan generated: set approvePlan: "${planId}" to approve this plan.`;
+  const prompt = `Planned.\n${promptMessage({ planId, planOnly: pass.mode === "plan-only" })}`;
   return {
     why: `plan: ${planId}, ${summary}`,
     fields: change(fields, { nextDueAt: shown ? undefined : fields.nextDueAt }),

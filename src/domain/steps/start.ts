@@ -4,6 +4,7 @@ import type { Effect } from "../facts.ts";
 import type { Ground } from "../ground.ts";
 import { slotPauseMs, stageLimitMs } from "../limits.ts";
 import { basisOf, change, normal, type Outcome, type Pass, waiting } from "../pass.ts";
+import { isReplanAsked, replanAsks } from "../replan.ts";
 import { looksAgain, type RunReason } from "../run-notes.ts";
 import { lockInTheWay, lockText } from "../run-results.ts";
 import { timeOf, timeText } from "../time.ts";
@@ -25,7 +26,7 @@ export interface Intent {
 export function startRun(pass: Pass, ground: Ground, intent: Intent): Outcome {
   const { engine } = pass.observed;
   if (engine.shuttingDown) return stopping(pass);
-  const locked = lockedBy(pass);
+  const locked = lockedBy(pass, intent);
   if (locked.wait !== undefined) return locked.wait;
   if (pass.terraform.metadata.finalizers?.includes(FINALIZER) !== true && !pass.deleting) {
     return guarded(pass);
@@ -85,7 +86,10 @@ function noteOf(pass: Pass): { note?: string } {
 function startFields(pass: Pass, run: RunStatus, ground: Ground) {
   const { attempted, reconciliationFailures } = pass.fields;
   const basis = basisOf(run);
-  const news = attempted?.revision !== basis.revision || attempted.generation !== basis.generation;
+  const news =
+    attempted?.revision !== basis.revision ||
+    attempted.generation !== basis.generation ||
+    isReplanAsked(pass);
   return change(pass.fields, {
     run,
     attempted: basis,
@@ -93,6 +97,7 @@ function startFields(pass: Pass, run: RunStatus, ground: Ground) {
     reconciliationFailures: news ? 0 : reconciliationFailures,
     nextDueAt: undefined,
     held: run.operation === "apply" ? undefined : pass.fields.held,
+    replanned: run.operation === "plan" ? replanAsks(pass) : pass.fields.replanned,
   });
 }
 
@@ -134,13 +139,17 @@ function queued(pass: Pass, intent: Intent): Outcome {
  * A lock on the state. Our own last run has ended, so its lock is nobody's and is released;
  * anybody else's is named and waited for, never broken.
  */
-function lockedBy(pass: Pass): { wait?: Outcome; before: readonly Effect[] } {
+function lockedBy(pass: Pass, intent: Intent): { wait?: Outcome; before: readonly Effect[] } {
   const { lock } = pass.observed.state;
   if (lock === undefined) return { before: [] };
   const last = pass.fields.lastRun;
   if (last !== undefined && lock.runId === last.id) {
     const why = `Run ${last.id} has ended (${last.outcome}) and left its lock`;
     return { before: [{ do: "release-lock", lockId: lock.id, why }] };
+  }
+  // A plan that takes no lock is in nobody's way, and nobody in its.
+  if (intent.operation === "plan" && pass.terraform.spec.plan?.lock === false) {
+    return { before: [] };
   }
   const message =
     `State is locked by ${lockText(lock)}; it is never broken, and looked at again by itself. ` +
