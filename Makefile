@@ -22,8 +22,8 @@ setup:
 tools: setup
 	@npm run -s tools
 
-# A real Kubernetes API server for test/real/doctor-cluster.test.ts, which is skipped without it:
-# etcd and kube-apiserver, built once from their Go modules (about ten minutes).
+# A real Kubernetes API server for test/real/*-cluster.test.ts, built once from Go modules (about
+# ten minutes). "make test" skips these files without it, and says so; with CI set it builds it.
 cluster: setup
 	@npm run -s cluster
 

@@ -8,8 +8,8 @@ import { runCommand } from "../../src/processes/command.ts";
 import type { DiagnosisData } from "../../src/render/diagnosis-data.ts";
 import {
   type ApiServer,
-  clusterPrograms,
   startApiServer,
+  withoutCluster,
 } from "../../src/testing/cluster/api-server.ts";
 import { type FakeKubelet, startFakeKubelet } from "../../src/testing/cluster/kubelet.ts";
 import { createObjects, customKind, untilServed } from "../../src/testing/cluster/objects.ts";
@@ -59,7 +59,7 @@ function incident(): Scene {
     .object("Secret", "apps/keys", { data: { password: "aHVudGVyMg==" } });
 }
 
-describe.skipIf(clusterPrograms() === undefined)("on a real API server", () => {
+describe.skipIf(withoutCluster())("on a real API server", () => {
   beforeAll(async () => {
     server = await startApiServer(join(work, "server"));
     scene = incident();

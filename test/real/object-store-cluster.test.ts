@@ -8,8 +8,8 @@ import { ApiServerStore } from "../../src/adapters/kubernetes/object-store.ts";
 import { createClock } from "../../src/adapters/system/clock.ts";
 import {
   type ApiServer,
-  clusterPrograms,
   startApiServer,
+  withoutCluster,
 } from "../../src/testing/cluster/api-server.ts";
 import { createObjects, customKind, untilServed } from "../../src/testing/cluster/objects.ts";
 import {
@@ -18,7 +18,7 @@ import {
 } from "../../src/testing/contracts/object-store.ts";
 
 /** The store on a real API server with etcd and Kubernetes' garbage collector. */
-describe.skipIf(clusterPrograms() === undefined)("on a real API server", () => {
+describe.skipIf(withoutCluster())("on a real API server", () => {
   objectStoreContract(open);
 });
 

@@ -43,6 +43,23 @@ export function clusterPrograms(): ClusterPrograms | undefined {
   return all ? { etcd, server, controllers } : undefined;
 }
 
+/**
+ * Whether tests on a real API server have to be skipped, for describe.skipIf. A skip is said aloud;
+ * in CI there is none, for nobody would see that the proof is missing.
+ */
+export function withoutCluster(): boolean {
+  if (clusterPrograms() !== undefined) return false;
+  const says = 'no real API server is in .tools; "npm run cluster" builds it';
+  if (isCi(process.env)) throw new Error(`In CI no test may be skipped: ${says}`);
+  process.stderr.write(`skipped: ${says}\n`);
+  return true;
+}
+
+/** What CI services set, and .ci/run for those that do not. */
+export function isCi({ CI }: Readonly<Record<string, string | undefined>>): boolean {
+  return CI !== undefined && CI !== "" && CI !== "false" && CI !== "0";
+}
+
 /** Starts both in a folder of their own. */
 export async function startApiServer(folder: string): Promise<ApiServer> {
   const programs = clusterPrograms();
