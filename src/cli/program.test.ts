@@ -55,7 +55,7 @@ function stage(engineRuns = true) {
     const code = await runCommandLine({ shell, evidence }, words);
     return { code, ...printed };
   };
-  return { run, store, ups, clock, world, shell };
+  return { run, store, ups, clock, world, shell, printed };
 }
 
 async function put(store: ObjectStore, spec: Partial<Terraform["spec"]>, status?: object) {
@@ -308,15 +308,16 @@ test("describe answers what it waits for, until when, and what then", async () =
   expect(out).toContain("Last sign of life: 2s ago (alive).");
 });
 
+const ready = (status: "True" | "False") => ({
+  observedGeneration: 1,
+  lastHandledReconcileAt: "2026-01-01T00:00:00.000Z",
+  conditions: [
+    { type: "Ready", status, reason: "X", message: "it is so", lastTransitionTime: "t" },
+  ],
+});
+
 test("--wait ends when nothing is under way, with 1 for a failure", async () => {
   const { run, store } = stage();
-  const ready = (status: "True" | "False") => ({
-    observedGeneration: 1,
-    lastHandledReconcileAt: "2026-01-01T00:00:00.000Z",
-    conditions: [
-      { type: "Ready", status, reason: "X", message: "it is so", lastTransitionTime: "t" },
-    ],
-  });
   await put(store, {}, ready("True"));
   expect(await run("reconcile", "app", "--wait")).toMatchObject({ code: 0 });
   await store.update({ ...(await app(store)), status: ready("False") }, "status", call());
@@ -337,6 +338,7 @@ test("up hands its flags on", async () => {
       wait: false,
       concurrent: 4,
       lostApply: "interrupt",
+      listen: undefined,
       ref: undefined,
       path: undefined,
       pollMs: 30_000,
@@ -346,6 +348,73 @@ test("up hands its flags on", async () => {
     },
   ]);
 });
+
+test("up listens on this machine alone", async () => {
+  const { run, ups } = stage();
+  await run("up", "./here", "--listen", "127.0.0.1:9090");
+  expect(ups[0]?.listen).toBe("127.0.0.1:9090");
+  expect(await run("up", "./here", "--listen", "0.0.0.0:9090")).toMatchObject({ code: 3 });
+  expect(ups).toHaveLength(1);
+});
+
+describe("get -w", () => {
+  test("shows what there is, then each change in a row of its own", async () => {
+    const { run, store, shell, printed } = stage();
+    await put(store, {});
+    const stop = new AbortController();
+    shell.interrupted = stop.signal;
+    const watching = run("get", "-w");
+    const until = async (text: string) => {
+      while (!printed.out.includes(text)) await new Promise((r) => setImmediate(r));
+    };
+    await until("app");
+    await store.update({ ...(await app(store)), status: ready("True") }, "status", call());
+    await until("True");
+    await store.delete({ kind: "Terraform", namespace: "default", name: "app" }, {}, call());
+    await until("app is gone");
+    stop.abort();
+    const { code, out } = await watching;
+    expect(code).toBe(0);
+    const rows = out.trimEnd().split("\n");
+    expect(rows.filter((row) => row.startsWith("NAME"))).toHaveLength(1);
+    expect(rows.map((row) => row.split(/\s+/)[0])).toEqual(["NAME", "app", "app", "app"]);
+  });
+
+  test("lists anew where changes were missed, and tells what is other", async () => {
+    const { run, store, shell, world } = stage();
+    await put(store, {});
+    const stop = new AbortController();
+    shell.interrupted = stop.signal;
+    let watches = 0;
+    world.store = {
+      ...bound(store),
+      async *watch() {
+        watches += 1;
+        if (watches === 2) return stop.abort();
+        await store.update({ ...(await app(store)), status: ready("False") }, "status", call());
+        yield* [];
+        throw new StoreError("Expired", "Version 1 is no longer kept; list again");
+      },
+    };
+    const { out } = await run("get", "-w", "-o", "json");
+    const events = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { type: string });
+    expect(events.map(({ type }) => type)).toEqual(["ADDED", "MODIFIED"]);
+  });
+});
+
+function bound(store: ObjectStore): ObjectStore {
+  return {
+    get: (...given) => store.get(...given),
+    list: (...given) => store.list(...given),
+    create: (...given) => store.create(...given),
+    update: (...given) => store.update(...given),
+    delete: (...given) => store.delete(...given),
+    watch: (...given) => store.watch(...given),
+  };
+}
 
 describe("an object that is suspended", () => {
   test("is not reconciled, and that is said at once", async () => {

@@ -95,6 +95,10 @@ const durationMs = (text: string): number => {
   }
   return ms;
 };
+const loopback = (text: string): string => {
+  if (/^(127\.0\.0\.1|localhost|\[::1\]):\d{1,5}$/.test(text)) return text;
+  throw new InvalidArgumentError("Write 127.0.0.1:PORT, [::1]:PORT or localhost:PORT.");
+};
 const count = (text: string): number => {
   if (!/^\d+$/.test(text) || Number(text) < 1) throw new InvalidArgumentError("Write 1 or more.");
   return Number(text);
@@ -115,6 +119,7 @@ function addUp(program: Command, shell: Shell, done: Done): void {
     .option("--pass-env <patterns>", "environment handed to OpenTofu, e.g. 'AWS_*,KUBECONFIG'", "")
     .option("--prune", "delete objects whose manifest has vanished", false)
     .option("--wait", "at Ctrl-C wait for the runs under way", false)
+    .option("--listen <address>", "also answer on 127.0.0.1:PORT, with a token", loopback)
     .addOption(
       new Option("--lost-apply <what>", "an apply whose runner does not answer for 30s")
         .choices(["interrupt", "wait"])
@@ -132,6 +137,7 @@ function addUp(program: Command, shell: Shell, done: Done): void {
           wait: options.wait,
           concurrent: options.concurrent,
           lostApply: options.lostApply,
+          listen: options.listen,
           ref: options.ref,
           path: options.path,
           pollMs: options.poll,
@@ -155,10 +161,15 @@ function addRead(program: Command, shell: Shell, done: Done): void {
     )
     .argument("[name]")
     .option("-A, --all-namespaces", "all namespaces", false)
+    .option("-w, --watch", "go on with what changes", false)
     .option("--reveal", "show the values of Secrets with -o", false)
     .action(async (kind, name, options, command: Command) => {
-      const { get } = await import("./commands/read.ts");
       const words = [kind, name].filter((word) => word !== undefined);
+      if (options.watch) {
+        const { getWatch } = await import("./commands/watch.ts");
+        return await verb(command, (context) => getWatch(context, words, options));
+      }
+      const { get } = await import("./commands/read.ts");
       await verb(command, (context) => get(context, words, options));
     });
   program

@@ -46,6 +46,8 @@ export interface UpOptions {
   readonly wait: boolean;
   readonly concurrent: number;
   readonly lostApply: "interrupt" | "wait";
+  /** A loopback address with a port, to be reached over TCP with a token. */
+  readonly listen: string | undefined;
   readonly ref: string | undefined;
   readonly path: string | undefined;
   readonly pollMs: number;

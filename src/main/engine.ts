@@ -13,6 +13,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { EngineInfo } from "../ports/engine.ts";
 import type { Lead, Leadership } from "../ports/leadership.ts";
 import type { Log } from "../ports/log.ts";
+import { type ListenAddress, tokenFile } from "../server/access.ts";
 import { serveEngine } from "../server/server.ts";
 import { engineSocketPath } from "../server/socket.ts";
 import { packageVersion, programFile } from "./package.ts";
@@ -27,6 +28,8 @@ export interface EngineSetup {
   readonly runtimeFolder: string | undefined;
   readonly maxRuns: number;
   readonly lostApply: LostApplyPolicy;
+  /** Where to answer beside the socket. */
+  readonly listen: ListenAddress | undefined;
   readonly command: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -45,7 +48,7 @@ const CLOSE_MS = 15_000;
 /**
  * Takes the data directory, opens the door, starts the engine. The order matters: nobody else's
  * port, socket or database is touched before the directory is ours. Fails with NotLeader (naming
- * the holder), PortTaken or DatabaseError.
+ * the holder), PortTaken, PortRefused or DatabaseError.
  */
 export async function startStandalone(
   setup: EngineSetup,
@@ -101,7 +104,10 @@ async function assemble(
   await engine.start(signal);
   const socket = engineSocketPath(dataDir);
   const info = engineInfo(setup, lead, engine);
-  const server = await serveEngine({ ...kept, live: engine.live, info, clock, log }, socket);
+  const served = { ...kept, live: engine.live, info, clock, log };
+  const server = await serveEngine(served, socket, setup.listen);
+  const { url } = server;
+  if (url !== undefined) log.info("Listening", { url, token: tokenFile(socket) });
   undo.push(() => server.close());
   const close = async () => {
     for (const each of undo.splice(0).reverse()) await each();

@@ -16,6 +16,8 @@ import { ArtifactError } from "../ports/artifacts.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { ManifestSource } from "../ports/manifests.ts";
+import { type ListenAddress, readListenAddress } from "../server/access.ts";
+import { PortRefused } from "../server/server.ts";
 import { dataDirOf, makePrivate } from "./data-dir.ts";
 import { type Standalone, startStandalone } from "./engine.ts";
 import { childEnvironment } from "./environment.ts";
@@ -59,13 +61,15 @@ export async function up(options: UpOptions, world: UpWorld): Promise<number> {
       runtimeFolder: world.env.XDG_RUNTIME_DIR,
       maxRuns: options.concurrent,
       lostApply: options.lostApply,
+      listen: options.listen === undefined ? undefined : addressOf(options.listen),
       command: `nigari up ${place.shown}`,
       clock,
       log,
     },
     interrupted,
   ).catch((error: unknown) => {
-    if (!(error instanceof DatabaseError)) throw error;
+    const known = error instanceof DatabaseError || error instanceof PortRefused;
+    if (!known) throw error;
     throw new CliError(EXIT.unreachable, error.message, { cause: error });
   });
   try {
@@ -84,6 +88,12 @@ export async function up(options: UpOptions, world: UpWorld): Promise<number> {
     throw error;
   }
   return goDown(standalone, { options, place, out });
+}
+
+function addressOf(text: string): ListenAddress {
+  const address = readListenAddress(text);
+  if (address !== undefined) return address;
+  throw new CliError(EXIT.usage, `${text} is no address of this machine; write 127.0.0.1:PORT`);
 }
 
 function wordsOnEnvironment(passed: readonly string[]): string {

@@ -7,9 +7,17 @@ export interface RunLogs {
   append(key: ObjectKey, runId: string, lines: readonly LogLine[], call: Call): Promise<void>;
   /** Lines of the last runs of an object, oldest first. */
   read(key: ObjectKey, options: LogOptions, call: Call): Promise<LogLine[]>;
-  /** The same and then what comes, until the signal fires. */
+  /**
+   * The same and then what comes, until the signal fires. Fails with SlowReader if the lines are
+   * not taken as they come: they are not kept for ever.
+   */
   follow(key: ObjectKey, options: LogOptions, call: Call): AsyncIterable<LogLine>;
 }
+/** A reader fell so far behind that lines would be lost to it. */
+export class SlowReader extends Error {
+  override readonly name = "SlowReader";
+}
+
 export interface LogLine {
   readonly at: string;
   readonly runId: string;

@@ -1,15 +1,18 @@
-import type { Context } from "hono";
-import { streamSSE } from "hono/streaming";
-import { type KindName, kindNames, type ObjectKey } from "../api/kinds.ts";
-import type { Call } from "../ports/call.ts";
-import type { Clock } from "../ports/clock.ts";
 import { StoreError, type StoreErrorCode } from "../ports/object-store.ts";
+import { SlowReader } from "../ports/runs.ts";
 import { StateDamaged, StateRefused } from "../ports/state.ts";
-import { HEARTBEAT_MS, UNARY_MS, type WireError, type WireMessage } from "./wire.ts";
+import { BadRequest } from "./check.ts";
+import type { ErrorKind, WireError } from "./schemas.ts";
+import { wireError } from "./wire.ts";
 
-/** A request that cannot be understood. */
-export class BadRequest extends Error {
-  override readonly name = "BadRequest";
+/** A body beyond its limit. */
+export class TooLarge extends Error {
+  override readonly name = "TooLarge";
+}
+
+/** The engine did not come to an answer in the time a request has. */
+export class TooLate extends Error {
+  override readonly name = "TooLate";
 }
 
 const STATUS = {
@@ -22,7 +25,19 @@ const STATUS = {
   Unavailable: 503,
 } as const satisfies Record<StoreErrorCode, number>;
 
-export type ErrorStatus = (typeof STATUS)[StoreErrorCode] | 400 | 500;
+export type ErrorStatus = (typeof STATUS)[StoreErrorCode] | 400 | 413 | 500 | 503;
+
+type Kind = abstract new (...given: never[]) => Error;
+
+/** Errors that tell what went wrong to whoever asked. */
+const KNOWN: readonly (readonly [Kind, ErrorStatus, ErrorKind])[] = [
+  [StateRefused, 409, "state-refused"],
+  [StateDamaged, 500, "state-damaged"],
+  [BadRequest, 400, "request"],
+  [TooLarge, 413, "request"],
+  [TooLate, 503, "late"],
+  [SlowReader, 503, "slow"],
+];
 
 /** An error as it travels. The text of an unforeseen one stays here. */
 export function errorAnswer(error: unknown): { readonly status: ErrorStatus; body: WireError } {
@@ -30,76 +45,9 @@ export function errorAnswer(error: unknown): { readonly status: ErrorStatus; bod
     const { code, message } = error;
     return { status: STATUS[code], body: { error: { kind: "store", code, message } } };
   }
-  const answer = (status: ErrorStatus, kind: WireError["error"]["kind"], message: string) => ({
-    status,
-    body: { error: { kind, message } },
-  });
-  if (error instanceof StateRefused) return answer(409, "state-refused", error.message);
-  if (error instanceof StateDamaged) return answer(500, "state-damaged", error.message);
-  if (error instanceof BadRequest) return answer(400, "request", error.message);
-  return answer(500, "internal", "Engine failed at this request; its log says why");
-}
-
-/** The bounds of one request: its client's patience, our own, and the server's end. */
-export function callOf(context: Context, clock: Clock, ending: AbortSignal): Call {
-  const signal = AbortSignal.any([context.req.raw.signal, ending]);
-  return { signal: clock.deadline(`Answering ${context.req.path}`, UNARY_MS, signal) };
-}
-
-export function kindOf(context: Context): KindName {
-  const text = context.req.param("kind");
-  const kind = kindNames.find((name) => name === text);
-  if (kind === undefined) throw new BadRequest(`Kind "${text}" is not known`);
-  return kind;
-}
-
-export function keyOfPath(context: Context): ObjectKey {
-  return { namespace: param(context, "namespace"), name: param(context, "name") };
-}
-
-export function param(context: Context, name: string): string {
-  const value = context.req.param(name);
-  if (value === undefined || value === "") throw new BadRequest(`Path has no ${name}`);
-  return value;
-}
-
-export async function jsonBody(context: Context): Promise<unknown> {
-  try {
-    return await context.req.json();
-  } catch (error) {
-    throw new BadRequest("Body is not JSON", { cause: error });
+  for (const [known, status, kind] of KNOWN) {
+    if (error instanceof known) return { status, body: wireError(kind, error.message) };
   }
-}
-
-/**
- * Answers with server-sent events for as long as there are any, with comments in between so that
- * the client knows that we live. A failure is the last event; the connection then ends.
- */
-export function streamMessages(
-  context: Context,
-  { clock, ending }: { readonly clock: Clock; readonly ending: AbortSignal },
-  messages: (call: Call) => AsyncIterable<WireMessage>,
-): Response {
-  return streamSSE(context, async (stream) => {
-    const gone = new AbortController();
-    stream.onAbort(() => gone.abort());
-    const signal = AbortSignal.any([gone.signal, context.req.raw.signal, ending]);
-    void (async () => {
-      while (!signal.aborted) {
-        await stream.write(":\n\n");
-        await clock.sleep(HEARTBEAT_MS, signal);
-      }
-    })();
-    try {
-      for await (const { event, data } of messages({ signal })) {
-        await stream.writeSSE({ event, data: JSON.stringify(data) });
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      const { body } = errorAnswer(error);
-      await stream.writeSSE({ event: "error", data: JSON.stringify(body) });
-    } finally {
-      gone.abort();
-    }
-  });
+  const body = wireError("internal", "Engine failed at this request; its log says why");
+  return { status: 500, body };
 }

@@ -4,8 +4,9 @@ import { noLog } from "../ports/log.ts";
 import { StoreError } from "../ports/object-store.ts";
 import { seededRandom, VirtualClock } from "../testing/fakes/clock.ts";
 import { MemoryStates } from "../testing/fakes/memory-states.ts";
-import { createRoutes, type ServedEngine } from "./routes.ts";
-import type { WireError } from "./wire.ts";
+import type { ServedEngine } from "./handlers.ts";
+import { createRoutes } from "./routes.ts";
+import type { WireError } from "./schemas.ts";
 
 function serve(more: Partial<ServedEngine> = {}) {
   const clock = new VirtualClock("2026-01-01T00:00:00Z");
@@ -39,8 +40,10 @@ function serve(more: Partial<ServedEngine> = {}) {
 const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "default" } };
 const post = (body: unknown) => ({ method: "POST", body: JSON.stringify(body) });
 
-async function messageOf(answer: Response): Promise<string> {
-  return ((await answer.json()) as WireError).error.message;
+/** The message of a refusal, which in a stream is its last event. */
+function messageIn(text: string): string {
+  const json = text.startsWith("{") ? text : (/^event: error\ndata: (.*)$/m.exec(text)?.[1] ?? "");
+  return (JSON.parse(json) as WireError).error.message;
 }
 
 test("every answer names the engine's version, refusals too", async () => {
@@ -60,7 +63,7 @@ const refusals: Record<string, { path: string; init?: RequestInit; status: numbe
     "a kind that is none": {
       path: "/v1/objects/Pod",
       status: 400,
-      says: 'Kind "Pod" is not known',
+      says: "Path.kind: must be one of Terraform, GitRepository",
     },
     "an object that is not there": {
       path: "/v1/objects/ConfigMap/default/none",
@@ -77,7 +80,7 @@ const refusals: Record<string, { path: string; init?: RequestInit; status: numbe
       path: "/v1/objects/Secret",
       init: post(map),
       status: 400,
-      says: "Body is no Secret",
+      says: "Body.kind: must be Secret",
     },
     "an object the store refuses": {
       path: "/v1/objects/ConfigMap",
@@ -88,25 +91,69 @@ const refusals: Record<string, { path: string; init?: RequestInit; status: numbe
     "a body beyond the limit": {
       path: "/v1/objects/ConfigMap",
       init: post({ ...map, data: { a: "x".repeat(17 * 1024 * 1024) } }),
-      status: 400,
+      status: 413,
       says: "Body is larger than",
     },
     "a tail that is no number": {
       path: "/v1/logs/default/a?tail=x",
       status: 400,
-      says: "tail is no number",
+      says: "Query.tail: must be integer",
+    },
+    "a parameter that is none": {
+      path: "/v1/objects/ConfigMap?namspace=a",
+      status: 400,
+      says: 'Query has no parameter "namspace"; known here: namespace, label',
+    },
+    "a parameter given twice": {
+      path: "/v1/objects/ConfigMap?namespace=a&namespace=b",
+      status: 400,
+      says: "Query names namespace more than once",
+    },
+    "a flag that is neither true nor false": {
+      path: "/v1/states/default/a/default/rescued/1?force=yes",
+      init: { method: "POST" },
+      status: 400,
+      says: "Query.force: must be boolean",
+    },
+    "a label without a value": {
+      path: "/v1/objects/ConfigMap?label=a",
+      status: 400,
+      says: "Query.label.0",
+    },
+    "a body whose metadata is none": {
+      path: "/v1/objects/ConfigMap",
+      init: post({ ...map, metadata: 5 }),
+      status: 400,
+      says: "Body.metadata: must be object",
+    },
+    "a body that the path does not name": {
+      path: "/v1/objects/ConfigMap/default/b",
+      init: { ...post(map), method: "PUT" },
+      status: 400,
+      says: "Body.metadata.name: must be b, as in the path",
+    },
+    "a body that is no text": {
+      path: "/v1/objects/ConfigMap",
+      init: { method: "POST", body: new Uint8Array([123, 34, 255, 34, 125]) },
+      status: 400,
+      says: "Body is not JSON",
+    },
+    "a watch from nowhere": {
+      path: "/v1/watch/ConfigMap",
+      status: 200,
+      says: "Query lacks resourceVersion",
     },
   };
 describe("refuses", () => {
   test.each(Object.entries(refusals))("%s", async (_, { path, init, status, says }) => {
     const answer = await serve().request(path, init);
     expect(answer.status).toBe(status);
-    expect(await messageOf(answer)).toContain(says);
+    expect(messageIn(await answer.text())).toContain(says);
   });
 
   test("states where there are none", async () => {
     const answer = await serve({ states: undefined }).request("/v1/states");
-    expect(await messageOf(answer)).toBe("This engine keeps no states of its own");
+    expect(messageIn(await answer.text())).toBe("This engine keeps no states of its own");
   });
 
   test("a failure that nobody foresaw, without telling its text", async () => {

@@ -1,38 +1,30 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import type { AnyObject } from "../api/kinds.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { EngineInfo } from "../ports/engine.ts";
-import type { Log } from "../ports/log.ts";
-import { describeRef, type ObjectStore, StoreError } from "../ports/object-store.ts";
-import type { LiveRuns, LogOptions, RunLogs } from "../ports/runs.ts";
-import type { StateAdmin, StateId } from "../ports/state.ts";
+import type { Gate } from "./access.ts";
+import { errorAnswer, TooLarge, TooLate } from "./answers.ts";
+import { BadRequest, faultIn, mustFit, readQuery } from "./check.ts";
+import { type Asked, type Handlers, handlersOf, type ServedEngine } from "./handlers.ts";
 import {
-  BadRequest,
-  callOf,
-  errorAnswer,
-  jsonBody,
-  keyOfPath,
-  kindOf,
-  param,
-  streamMessages,
-} from "./answers.ts";
-import { API, JSON_LIMIT_BYTES, STATE_LIMIT_BYTES, VERSION_HEADER } from "./wire.ts";
+  type Operation,
+  type OperationName,
+  operations,
+  type Streams,
+  type Unary,
+} from "./operations.ts";
+import { eventStream } from "./stream.ts";
+import {
+  JSON_LIMIT_BYTES,
+  STATE_LIMIT_BYTES,
+  UNARY_MS,
+  VERSION_HEADER,
+  wireError,
+} from "./wire.ts";
 
-/** Everything the interface hands on to. */
-export interface ServedEngine {
-  readonly store: ObjectStore;
-  readonly logs: RunLogs;
-  /** Undefined where Nigari keeps no states. */
-  readonly states: StateAdmin | undefined;
-  readonly live: LiveRuns;
-  readonly info: () => EngineInfo;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** The interface of `wire.ts`. `ending` ends every request and stream. */
-export function createRoutes(engine: ServedEngine, ending: AbortSignal): Hono {
+/**
+ * The interface of `operations.ts`. `ending` ends every request and stream; `gate` says who may
+ * ask, where not everybody may.
+ */
+export function createRoutes(engine: ServedEngine, ending: AbortSignal, gate?: Gate): Hono {
   const app = new Hono();
   app.onError((error, context) => {
     const { status, body } = errorAnswer(error);
@@ -46,165 +38,125 @@ export function createRoutes(engine: ServedEngine, ending: AbortSignal): Hono {
   });
   app.use(async (context, next) => {
     context.header(VERSION_HEADER, engine.info().version);
-    await next();
+    const refusal = gate?.refuse({
+      host: context.req.header("host"),
+      authorization: context.req.header("authorization"),
+    });
+    if (refusal !== undefined) {
+      return context.json(wireError("denied", refusal.message), refusal.status);
+    }
+    return await next();
   });
-  app.route(API, aboutRoutes(engine));
-  app.route(API, objectRoutes(engine, ending));
-  app.route(API, logRoutes(engine, ending));
-  app.route(API, stateRoutes(engine, ending));
+  const served: Served = { engine, handlers: handlersOf(engine), ending };
+  for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
+    const path = operation.path.replaceAll(/\{(\w+)\}/g, ":$1");
+    const answer = (context: Context) => answerTo(context, { name, operation }, served);
+    if (operation.body !== undefined) app.on(operation.method, path, limitOf(operation.body));
+    app.on(operation.method, path, answer);
+  }
   return app;
 }
 
-const limited = (maxSize: number) =>
-  bodyLimit({
+interface Served {
+  readonly engine: ServedEngine;
+  readonly handlers: Handlers;
+  readonly ending: AbortSignal;
+}
+interface Question {
+  readonly name: OperationName;
+  readonly operation: Operation;
+}
+
+function limitOf(body: Exclude<Operation["body"], undefined>) {
+  const maxSize = body === "bytes" ? STATE_LIMIT_BYTES : JSON_LIMIT_BYTES;
+  return bodyLimit({
     maxSize,
     onError() {
-      throw new BadRequest(`Body is larger than ${maxSize} bytes`);
+      throw new TooLarge(`Body is larger than ${maxSize} bytes`);
     },
   });
-
-function aboutRoutes(engine: ServedEngine): Hono {
-  const app = new Hono();
-  app.get("/info", (context) => context.json(engine.info()));
-  app.get("/live/:namespace/:name", (context) =>
-    context.json({ run: engine.live.describe(keyOfPath(context)) }),
-  );
-  return app;
 }
 
-function objectRoutes({ store, clock }: ServedEngine, ending: AbortSignal): Hono {
-  const app = new Hono();
-  app.get("/objects/:kind", async (context) => {
-    const labels = Object.fromEntries(
-      (context.req.queries("label") ?? []).map((label) => {
-        const at = label.indexOf("=");
-        return [label.slice(0, at), label.slice(at + 1)];
-      }),
-    );
-    const where = { ...within(context), labels };
-    return context.json(await store.list(kindOf(context), where, callOf(context, clock, ending)));
-  });
-  app.post("/objects/:kind", limited(JSON_LIMIT_BYTES), async (context) => {
-    const object = await objectBody(context);
-    return context.json(await store.create(object, callOf(context, clock, ending)), 201);
-  });
-  app.get("/objects/:kind/:namespace/:name", async (context) => {
-    const ref = { kind: kindOf(context), ...keyOfPath(context) };
-    const object = await store.get(ref, callOf(context, clock, ending));
-    if (object === undefined) throw new StoreError("NotFound", `${describeRef(ref)}: not found`);
-    return context.json(object);
-  });
-  app.put("/objects/:kind/:namespace/:name", limited(JSON_LIMIT_BYTES), async (context) => {
-    const object = await objectBody(context);
-    const part = context.req.query("part") === "status" ? "status" : "main";
-    return context.json(await store.update(object, part, callOf(context, clock, ending)));
-  });
-  app.delete("/objects/:kind/:namespace/:name", async (context) => {
-    const { uid, resourceVersion } = context.req.query();
-    const preconditions = {
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    };
-    const ref = { kind: kindOf(context), ...keyOfPath(context) };
-    await store.delete(ref, preconditions, callOf(context, clock, ending));
-    return context.json({});
-  });
-  app.get("/watch/:kind", (context) => {
-    const from = {
-      ...within(context),
-      resourceVersion: context.req.query("resourceVersion") ?? "",
-    };
-    const kind = kindOf(context);
-    return streamMessages(context, { clock, ending }, async function* (call) {
-      for await (const data of store.watch(kind, from, call)) yield { event: "change", data };
-    });
-  });
-  return app;
-}
-
-function within(context: Context): { namespace?: string } {
-  const namespace = context.req.query("namespace");
-  return namespace === undefined ? {} : { namespace };
-}
-
-/** The store itself judges what it is handed; here only that it is an object of the kind named. */
-async function objectBody(context: Context): Promise<AnyObject> {
-  const body = await jsonBody(context);
-  const kind = kindOf(context);
-  if (typeof body === "object" && body !== null && "kind" in body && body.kind === kind) {
-    if ("metadata" in body && typeof body.metadata === "object" && body.metadata !== null) {
-      return body as AnyObject;
-    }
+async function answerTo(
+  context: Context,
+  { name, operation }: Question,
+  { engine, handlers, ending }: Served,
+): Promise<Response> {
+  const { clock } = engine;
+  const gone = AbortSignal.any([context.req.raw.signal, ending]);
+  if (operation.answer.is === "events") {
+    const asked = await readRequest(context, operation);
+    const streaming = { clock, ending: gone, cut: () => cut(context) };
+    // The table says which operations are streams, and with that which handler this is.
+    return eventStream(streaming, (call) => handlers[name as Streams](asked as never, call));
   }
-  throw new BadRequest(`Body is no ${kind}`);
+  const signal = clock.deadline(`Answering ${context.req.path}`, UNARY_MS, gone);
+  return await orLate(signal, async () => {
+    const asked = await readRequest(context, operation);
+    const answer: unknown = await handlers[name as Unary](asked as never, { signal });
+    return writeAnswer(context, { name, operation }, answer);
+  });
 }
 
-function logRoutes({ logs, clock }: ServedEngine, ending: AbortSignal): Hono {
-  const app = new Hono();
-  app.get("/logs/:namespace/:name", async (context) => {
-    const call = callOf(context, clock, ending);
-    return context.json({ lines: await logs.read(keyOfPath(context), logOptions(context), call) });
-  });
-  app.get("/follow/:namespace/:name", (context) => {
-    const [key, options] = [keyOfPath(context), logOptions(context)];
-    return streamMessages(context, { clock, ending }, async function* (call) {
-      for await (const data of logs.follow(key, options, call)) yield { event: "line", data };
-    });
-  });
-  return app;
-}
-
-function logOptions(context: Context): LogOptions {
-  const { runId, tail } = context.req.query();
-  if (tail !== undefined && !/^\d{1,9}$/.test(tail)) throw new BadRequest("tail is no number");
-  return {
-    ...(runId === undefined ? {} : { runId }),
-    ...(tail === undefined ? {} : { tail: Number(tail) }),
+/** Whatever waits inside does not make the client wait. */
+async function orLate<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const onAbort = () => {
+    const why = signal.reason instanceof Error ? signal.reason.message : String(signal.reason);
+    late.reject(new TooLate(`Engine gave no answer in time (${why}); see whether it is done`));
   };
-}
-
-function stateRoutes(engine: ServedEngine, ending: AbortSignal): Hono {
-  const app = new Hono();
-  const call = (context: Context) => callOf(context, engine.clock, ending);
-  function states(): StateAdmin {
-    if (engine.states !== undefined) return engine.states;
-    throw new BadRequest("This engine keeps no states of its own");
+  signal.addEventListener("abort", onAbort);
+  try {
+    return await Promise.race([work(), late.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
-  const one = "/states/:namespace/:name/:workspace";
-  app.get("/states", async (context) =>
-    context.json({ items: await states().list(call(context)) }),
-  );
-  app.get(one, async (context) => {
-    const version = context.req.query("version");
-    const content = await states().show(stateOf(context), version, call(context));
-    if (content === undefined) return context.body(null, 204);
-    return context.body(new Uint8Array(content), 200, {
-      "content-type": "application/octet-stream",
-    });
-  });
-  app.put(one, limited(STATE_LIMIT_BYTES), async (context) => {
-    const content = new Uint8Array(await context.req.arrayBuffer());
-    const push = { from: "content", content, force: isForced(context) } as const;
-    return context.json(await states().push(stateOf(context), push, call(context)));
-  });
-  app.get(`${one}/versions`, async (context) =>
-    context.json({ items: await states().versions(stateOf(context), call(context)) }),
-  );
-  app.post(`${one}/rescued/:id`, async (context) => {
-    const push = { from: "rescued", id: param(context, "id"), force: isForced(context) } as const;
-    return context.json(await states().push(stateOf(context), push, call(context)));
-  });
-  app.delete(`${one}/rescued/:id`, async (context) => {
-    await states().drop(stateOf(context), param(context, "id"), call(context));
-    return context.json({});
-  });
-  return app;
 }
 
-function stateOf(context: Context): StateId {
-  return { ...keyOfPath(context), workspace: param(context, "workspace") };
+type AnyAsked = Omit<Asked<OperationName>, "params" | "query" | "body"> &
+  Readonly<Record<"params" | "query" | "body", unknown>>;
+
+async function readRequest(context: Context, operation: Operation): Promise<AnyAsked> {
+  const params = context.req.param();
+  mustFit("Path", operation.params, params);
+  const query = readQuery(operation.query, new URL(context.req.url).searchParams);
+  const lastEventId = context.req.header("last-event-id");
+  return { params, query, lastEventId, body: await readBody(context, operation.body) };
 }
 
-function isForced(context: Context): boolean {
-  return context.req.query("force") === "true";
+async function readBody(context: Context, body: Operation["body"]): Promise<unknown> {
+  if (body === undefined) return undefined;
+  const bytes = new Uint8Array(await context.req.arrayBuffer());
+  if (body === "bytes") return bytes;
+  const value = parseJson(bytes);
+  mustFit("Body", body, value);
+  return value;
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw new BadRequest("Body is not JSON", { cause: error });
+  }
+}
+
+/** An answer that is not as the table promises is our bug: it is told here and goes nowhere. */
+function writeAnswer(context: Context, { name, operation }: Question, answer: unknown): Response {
+  const promised = operation.answer;
+  if (promised.is === "bytes") {
+    if (answer === undefined) return context.body(null, 204);
+    const headers = { "content-type": "application/octet-stream" };
+    return context.body(new Uint8Array(answer as Uint8Array), 200, headers);
+  }
+  if (promised.is === "events") throw new Error(`Operation ${name} is a stream`);
+  const fault = faultIn(promised.schema, answer);
+  if (fault !== undefined) throw new Error(`Answer to ${name} does not fit its schema${fault}`);
+  return context.json(answer, promised.status);
+}
+
+/** Where there is a socket below (in tests there is none), it is ended. */
+function cut(context: Context): void {
+  const { outgoing } = (context.env ?? {}) as { outgoing?: { destroy(): void } };
+  outgoing?.destroy();
 }

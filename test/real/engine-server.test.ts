@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { get as httpGet, type IncomingMessage } from "node:http";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +15,7 @@ import { createRunLogs } from "../../src/adapters/system/run-logs.ts";
 import type { ConfigMap } from "../../src/api/core.ts";
 import { noLog } from "../../src/ports/log.ts";
 import type { LogLine } from "../../src/ports/runs.ts";
-import type { ServedEngine } from "../../src/server/routes.ts";
+import type { ServedEngine } from "../../src/server/handlers.ts";
 import { type EngineServer, serveEngine } from "../../src/server/server.ts";
 import { engineSocketPath } from "../../src/server/socket.ts";
 import { objectStoreContract } from "../../src/testing/contracts/object-store.ts";
@@ -214,6 +215,84 @@ describe("an engine that runs", () => {
     await failure;
   });
 });
+
+describe("an engine that listens on TCP", () => {
+  let dataDir: string;
+  let server: EngineServer;
+  beforeEach(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), "nigari-server-"));
+    const address = { host: "127.0.0.1", port: 0 } as const;
+    server = await serveEngine(newEngine(dataDir), engineSocketPath(dataDir), address);
+  });
+  afterEach(async () => {
+    await server.close();
+    rmSync(dataDir, { recursive: true });
+  });
+  const token = () => readFileSync(join(dataDir, "engine/token"), "utf8").trim();
+  const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` } });
+
+  test("answers who has the token, and nobody else", async () => {
+    const url = `${server.url}/v1/info`;
+    expect((await fetch(url)).status).toBe(401);
+    expect((await fetch(url, bearer("wrong"))).status).toBe(401);
+    const answer = await fetch(url, bearer(token()));
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ pid: process.pid });
+  });
+
+  test("answers nobody who calls it by another name", async () => {
+    const { port } = new URL(server.url ?? "");
+    const asked = httpGet({
+      host: "127.0.0.1",
+      port,
+      path: "/v1/info",
+      headers: { host: `rebound.example:${port}`, authorization: `Bearer ${token()}` },
+    });
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    expect(answer.statusCode).toBe(403);
+    answer.resume();
+  });
+
+  test("says which port is taken", async () => {
+    const other = mkdtempSync(join(tmpdir(), "nigari-server-"));
+    const address = { host: "127.0.0.1", port: Number(new URL(server.url ?? "").port) } as const;
+    await expect(serveEngine(newEngine(other), engineSocketPath(other), address)).rejects.toThrow(
+      `Cannot listen on 127.0.0.1:${address.port}`,
+    );
+    rmSync(other, { recursive: true });
+  });
+
+  test("a watch goes on from the last event that a reader had", async () => {
+    const map = (name: string): ConfigMap => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name },
+    });
+    const { store } = connectEngine(server.socket, clock);
+    await store.create(map("a"), call());
+    await store.create(map("b"), call());
+    const first = await firstEvent(`${server.url}/v1/watch/ConfigMap?resourceVersion=0`, token());
+    expect(first).toContain('"name":"a"');
+    const id = /^id: (.*)$/m.exec(first)?.[1] ?? "";
+    const url = `${server.url}/v1/watch/ConfigMap?resourceVersion=0`;
+    expect(await firstEvent(url, token(), id)).toContain('"name":"b"');
+  });
+});
+
+async function firstEvent(url: string, token: string, lastEventId?: string): Promise<string> {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    ...(lastEventId === undefined ? {} : { "last-event-id": lastEventId }),
+  };
+  const answer = await fetch(url, { headers });
+  let text = "";
+  for await (const chunk of answer.body ?? []) {
+    text += new TextDecoder().decode(chunk);
+    const event = text.split("\n\n").find((block) => block.startsWith("event: "));
+    if (event !== undefined && text.includes(`${event}\n\n`)) return event;
+  }
+  throw new Error("The stream ended without an event");
+}
 
 describe("an engine that does not answer", () => {
   let dataDir: string;

@@ -128,9 +128,9 @@ export const rooms: Readonly<Record<string, Room>> = {
   "adapters/state-door": adapter(["hono", "@hono/node-server"]),
   "adapters/system": adapter(["pino"]),
   server: {
-    purpose: "The engine's private HTTP interface, which the CLI speaks.",
+    purpose: "The engine's HTTP interface, which the CLI speaks: operations, routes, access.",
     rooms: ["api", "ports", "render"],
-    packages: ["hono", "@hono/node-server"],
+    packages: ["hono", "@hono/node-server", "typebox"],
     builtins: ANY,
   },
   cli: {

@@ -1,4 +1,5 @@
 // npm run generate: everything that is derived and committed. Each generator is one function.
+import { generateApi } from "./api.ts";
 import { generateCrd } from "./crd.ts";
 import { generateDomainTables } from "./domain-tables.ts";
 import { generateProto } from "./proto.ts";
@@ -10,6 +11,7 @@ const generators: { name: string; run: () => void }[] = [
     run: generateDomainTables,
   },
   { name: "config/crd from src/api/terraform.ts", run: generateCrd },
+  { name: "docs/openapi.json and docs/api.md from src/server", run: generateApi },
   { name: "src/protocol/generated from proto/", run: generateProto },
   { name: "docs/runbook and its pointer in AGENTS.md from src/recognizers", run: generateRunbook },
 ];

@@ -2,21 +2,25 @@ import {
   type AnyObject,
   type KindName,
   keyOf,
+  type ObjectKey,
   type ObjectOf,
   type ObjectRef,
 } from "../../api/kinds.ts";
 import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type EngineInfo, EngineUnavailable, type EngineView } from "../../ports/engine.ts";
+import { EngineUnavailable, type EngineView } from "../../ports/engine.ts";
 import {
   isStoreError,
+  type ListOptions,
+  type ObjectList,
   type ObjectStore,
   StoreError,
   type WatchEvent,
+  type WatchOptions,
 } from "../../ports/object-store.ts";
-import type { LiveRun, LogLine, LogOptions, RunLogs } from "../../ports/runs.ts";
+import type { LiveRun, LogOptions, RunLogs } from "../../ports/runs.ts";
 import type { StateAdmin, StateId, StateSummary, StateVersion } from "../../ports/state.ts";
-import { type Ask, EngineConnection } from "./connection.ts";
+import { EngineConnection } from "./connection.ts";
 
 /** A running engine, through its socket, by the same ports as if it were here. */
 export interface EngineClient {
@@ -38,73 +42,66 @@ export function connectEngine(socket: string, clock: Clock): EngineClient {
 
 function engineView(connection: EngineConnection): EngineView {
   return {
-    info: (call) => connection.askJson<EngineInfo>({ method: "GET", path: ["info"] }, call),
+    info: (call) => connection.ask("info", { params: {}, query: {} }, call),
     async liveRun({ namespace, name }, call) {
-      const ask: Ask = { method: "GET", path: ["live", namespace, name] };
-      return (await connection.askJson<{ run?: LiveRun }>(ask, call)).run;
+      const given = { params: { namespace, name }, query: {} };
+      return (await connection.ask("liveRun", given, call)).run as LiveRun | undefined;
     },
   };
 }
 
 function objectStore(connection: EngineConnection): ObjectStore {
-  const pathTo = ({ kind, namespace, name }: ObjectRef) => ["objects", kind, namespace, name];
-  const write = <T extends AnyObject>(ask: Ask, call: Call) =>
-    asStoreError(call, () => connection.askJson<ObjectOf<T["kind"]>>(ask, call));
   return {
-    async get<K extends KindName>(ref: ObjectRef<K>, call: Call) {
-      const ask: Ask = { method: "GET", path: pathTo(ref) };
+    async get<K extends KindName>({ kind, namespace, name }: ObjectRef<K>, call: Call) {
+      const given = { params: { kind, namespace, name }, query: {} };
       try {
-        return await asStoreError(call, () => connection.askJson<ObjectOf<K>>(ask, call));
+        const found = await asStoreError(call, () => connection.ask("readObject", given, call));
+        return found as ObjectOf<K>;
       } catch (error) {
         if (isStoreError(error, "NotFound")) return undefined;
         throw error;
       }
     },
-    list(kind, where, call) {
-      const labels = Object.entries(where.labels ?? {});
-      const query: [string, string | undefined][] = [
-        ["namespace", where.namespace],
-        ...labels.map(([name, value]): [string, string] => ["label", `${name}=${value}`]),
-      ];
-      const ask: Ask = { method: "GET", path: ["objects", kind], query };
-      return asStoreError(call, () => connection.askJson(ask, call));
+    async list<K extends KindName>(kind: K, where: ListOptions, call: Call) {
+      const label = Object.entries(where.labels ?? {}).map(([name, value]) => `${name}=${value}`);
+      const query = { ...within(where), ...(label.length === 0 ? {} : { label }) };
+      const given = { params: { kind }, query };
+      const list = await asStoreError(call, () => connection.ask("listObjects", given, call));
+      return list as ObjectList<K>;
     },
-    create<T extends AnyObject>(object: T, call: Call) {
-      const path = ["objects", object.kind];
-      return write<T>({ method: "POST", path, body: { json: object } }, call);
+    async create<T extends AnyObject>(object: T, call: Call) {
+      const given = { params: { kind: object.kind }, query: {}, body: object };
+      const made = await asStoreError(call, () => connection.ask("createObject", given, call));
+      return made as ObjectOf<T["kind"]>;
     },
-    update<T extends AnyObject>(object: T, part: "main" | "status", call: Call) {
-      const path = pathTo({ kind: object.kind, ...keyOf(object) });
-      const query = [["part", part]] as const;
-      return write<T>({ method: "PUT", path, query, body: { json: object } }, call);
+    async update<T extends AnyObject>(object: T, part: "main" | "status", call: Call) {
+      const params = { kind: object.kind, ...keyOf(object) };
+      const given = { params, query: { part }, body: object };
+      const made = await asStoreError(call, () => connection.ask("updateObject", given, call));
+      return made as ObjectOf<T["kind"]>;
     },
-    async delete(ref, { uid, resourceVersion }, call) {
-      const query: [string, string | undefined][] = [
-        ["uid", uid],
-        ["resourceVersion", resourceVersion],
-      ];
-      const ask: Ask = { method: "DELETE", path: pathTo(ref), query };
-      await asStoreError(call, () => connection.ask(ask, call));
+    async delete({ kind, namespace, name }, { uid, resourceVersion }, call) {
+      const query = {
+        ...(uid === undefined ? {} : { uid }),
+        ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      };
+      const given = { params: { kind, namespace, name }, query };
+      await asStoreError(call, () => connection.ask("deleteObject", given, call));
     },
-    async *watch<K extends KindName>(
-      kind: K,
-      from: { readonly namespace?: string; readonly resourceVersion: string },
-      call: Call,
-    ): AsyncIterable<WatchEvent<ObjectOf<K>>> {
-      const query: [string, string | undefined][] = [
-        ["namespace", from.namespace],
-        ["resourceVersion", from.resourceVersion],
-      ];
-      const messages = connection.stream({ method: "GET", path: ["watch", kind], query }, call);
+    async *watch<K extends KindName>(kind: K, from: WatchOptions, call: Call) {
+      const query = { ...within(from), resourceVersion: from.resourceVersion };
+      const changes = connection.stream("watchObjects", { params: { kind }, query }, call);
       try {
-        for await (const message of messages) {
-          if (message.event === "change") yield message.data as WatchEvent<ObjectOf<K>>;
-        }
+        for await (const change of changes) yield change as WatchEvent<ObjectOf<K>>;
       } catch (error) {
         throw storeError(error, call);
       }
     },
   };
+}
+
+function within({ namespace }: { readonly namespace?: string }): { namespace?: string } {
+  return namespace === undefined ? {} : { namespace };
 }
 
 async function asStoreError<T>(call: Call, work: () => Promise<T>): Promise<T> {
@@ -122,58 +119,48 @@ function storeError(error: unknown, call: Call): unknown {
 }
 
 function runLogs(connection: EngineConnection): RunLogs {
-  const query = (options: LogOptions): [string, string | undefined][] => [
-    ["runId", options.runId],
-    ["tail", options.tail === undefined ? undefined : String(options.tail)],
-  ];
+  const given = ({ namespace, name }: ObjectKey, options: LogOptions) => ({
+    params: { namespace, name },
+    query: { ...options },
+  });
   return {
     append() {
       throw new EngineUnavailable("Lines of a log are written by the engine alone");
     },
-    async read({ namespace, name }, options, call) {
-      const path = ["logs", namespace, name];
-      const ask: Ask = { method: "GET", path, query: query(options) };
-      return (await connection.askJson<{ lines: LogLine[] }>(ask, call)).lines;
+    async read(key, options, call) {
+      return (await connection.ask("readLogs", given(key, options), call)).lines;
     },
-    async *follow({ namespace, name }, options, call) {
-      const path = ["follow", namespace, name];
-      const messages = connection.stream({ method: "GET", path, query: query(options) }, call);
-      for await (const message of messages) if (message.event === "line") yield message.data;
-    },
+    follow: (key, options, call) => connection.stream("followLogs", given(key, options), call),
   };
 }
 
+/** JSON leaves out what the ports call undefined. */
 function stateAdmin(connection: EngineConnection): StateAdmin {
-  const pathTo = ({ namespace, name, workspace }: StateId, ...more: string[]) => [
-    "states",
-    namespace,
-    name,
-    workspace,
-    ...more,
-  ];
+  const of = ({ namespace, name, workspace }: StateId) => ({ namespace, name, workspace });
+  const forced = (force: boolean) => (force ? { force } : {});
   return {
     async list(call) {
-      const ask: Ask = { method: "GET", path: ["states"] };
-      return (await connection.askJson<{ items: StateSummary[] }>(ask, call)).items;
+      const { items } = await connection.ask("listStates", { params: {}, query: {} }, call);
+      return items as StateSummary[];
     },
-    async show(state, version, call) {
-      const query = [["version", version]] as const;
-      return await connection.ask({ method: "GET", path: pathTo(state), query }, call);
+    show(state, version, call) {
+      const query = version === undefined ? {} : { version };
+      return connection.ask("readState", { params: of(state), query }, call);
     },
-    push(state, push, call) {
-      const query = [["force", push.force ? "true" : undefined]] as const;
-      const ask: Ask =
+    async push(state, push, call) {
+      const query = forced(push.force);
+      const after =
         push.from === "content"
-          ? { method: "PUT", path: pathTo(state), query, body: { bytes: push.content } }
-          : { method: "POST", path: pathTo(state, "rescued", push.id), query };
-      return connection.askJson<StateSummary>(ask, call);
+          ? connection.ask("pushState", { params: of(state), query, body: push.content }, call)
+          : connection.ask("acceptRescued", { params: { ...of(state), id: push.id }, query }, call);
+      return (await after) as StateSummary;
     },
     async versions(state, call) {
-      const ask: Ask = { method: "GET", path: pathTo(state, "versions") };
-      return (await connection.askJson<{ items: StateVersion[] }>(ask, call)).items;
+      const given = { params: of(state), query: {} };
+      return (await connection.ask("stateVersions", given, call)).items as StateVersion[];
     },
-    async drop(state, rescuedId, call) {
-      await connection.ask({ method: "DELETE", path: pathTo(state, "rescued", rescuedId) }, call);
+    async drop(state, id, call) {
+      await connection.ask("dropRescued", { params: { ...of(state), id }, query: {} }, call);
     },
   };
 }

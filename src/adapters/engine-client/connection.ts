@@ -4,23 +4,38 @@ import type { Clock } from "../../ports/clock.ts";
 import { EngineUnavailable } from "../../ports/engine.ts";
 import { StoreError } from "../../ports/object-store.ts";
 import { StateDamaged, StateRefused } from "../../ports/state.ts";
+import { faultIn, writeQuery } from "../../server/check.ts";
+import {
+  type Input,
+  type Operation,
+  type OperationName,
+  type Output,
+  operations,
+  type Streams,
+  type Unary,
+} from "../../server/operations.ts";
+import { ErrorSchema, type WireError } from "../../server/schemas.ts";
 import { refuseForeignFolder } from "../../server/socket.ts";
 import {
-  API,
+  isError,
   SILENCE_MS,
   UNARY_MS,
   VERSION_HEADER,
-  type WireError,
   type WireMessage,
 } from "../../server/wire.ts";
 
-export interface Ask {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** Segments below the API's root, each taken as it is. */
-  readonly path: readonly string[];
-  readonly query?: readonly (readonly [string, string | undefined])[];
-  /** JSON, or the bytes of a state. */
-  readonly body?: { readonly json: unknown } | { readonly bytes: Uint8Array };
+/** What is given with a question; what the operation has none of is left out. */
+export type Given<N extends OperationName> = {
+  readonly [K in keyof Input<N> as Input<N>[K] extends undefined ? never : K]: Input<N>[K];
+};
+
+interface Ask {
+  readonly operation: Operation;
+  readonly given: {
+    readonly params?: Readonly<Record<string, unknown>>;
+    readonly query?: Readonly<Record<string, unknown>>;
+    readonly body?: unknown;
+  };
 }
 
 /**
@@ -35,10 +50,10 @@ export class EngineConnection {
     this.#clock = clock;
   }
 
-  /** The answer's body; undefined for "no content". */
-  async ask(ask: Ask, call: Call): Promise<Buffer | undefined> {
+  async ask<N extends Unary>(name: N, given: Given<N>, call: Call): Promise<Output<N>> {
+    const operation: Operation = operations[name];
     const signal = this.#clock.deadline("Waiting for the engine", UNARY_MS, call.signal);
-    const response = await this.#open(ask, signal);
+    const response = await this.#open({ operation, given }, signal);
     const chunks: Buffer[] = [];
     try {
       for await (const chunk of response) chunks.push(chunk as Buffer);
@@ -46,31 +61,40 @@ export class EngineConnection {
       throw this.#broken(error, signal);
     }
     const body = Buffer.concat(chunks);
-    if (response.statusCode === 204) return undefined;
-    if ((response.statusCode ?? 500) < 300) return body;
-    throw this.#refusal(body, response);
+    if ((response.statusCode ?? 500) >= 300) throw this.#refusal(body, response);
+    if (operation.answer.is === "bytes") {
+      return (response.statusCode === 204 ? undefined : body) as Output<N>;
+    }
+    return this.#read(operation, body.toString("utf8")) as Output<N>;
   }
 
-  async askJson<T>(ask: Ask, call: Call): Promise<T> {
-    const body = await this.ask(ask, call);
+  #read({ answer, path }: Operation, text: string): unknown {
+    let value: unknown;
     try {
-      return JSON.parse(body?.toString("utf8") ?? "") as T;
+      value = JSON.parse(text);
     } catch (error) {
       throw new EngineUnavailable(`Engine at ${this.#socket} gave an answer that is no JSON`, {
         cause: error,
       });
     }
+    const fault = "schema" in answer ? faultIn(answer.schema, value) : undefined;
+    if (fault === undefined) return value;
+    throw new EngineUnavailable(
+      `Engine at ${this.#socket} gave an answer to ${path} that is not as it should be${fault}; ` +
+        "see that nigari here is of the same version",
+    );
   }
 
   /** Messages until the call's signal fires; the end of the engine is an error. */
-  async *stream(ask: Ask, call: Call): AsyncIterable<WireMessage> {
+  async *stream<N extends Streams>(name: N, given: Given<N>, call: Call): AsyncIterable<Output<N>> {
+    const operation = operations[name];
     const silence = new AbortController();
     const signal = AbortSignal.any([call.signal, silence.signal]);
     const late = () =>
       silence.abort(new Error(`It said nothing for ${SILENCE_MS / 1_000} seconds`));
     let timer = setTimeout(late, SILENCE_MS);
     try {
-      const response = await this.#open(ask, signal);
+      const response = await this.#open({ operation, given }, signal);
       if (response.statusCode !== 200) throw await this.#refusedStream(response, signal);
       response.setEncoding("utf8");
       let rest = "";
@@ -81,8 +105,9 @@ export class EngineConnection {
         rest = blocks.pop() ?? "";
         for (const block of blocks) {
           const message = parseMessage(block);
-          if (message?.event === "error") throw errorOf(message.data);
-          if (message !== undefined) yield message;
+          if (message === undefined) continue;
+          if (isError(message)) throw errorOf(message.data);
+          if (message.event === operation.answer.event) yield message.data as Output<N>;
           if (call.signal.aborted) return;
         }
         timer = setTimeout(late, SILENCE_MS);
@@ -99,9 +124,11 @@ export class EngineConnection {
 
   /** Sends the request; resolves with the head of the answer. The signal ends both. */
   #open(ask: Ask, signal: AbortSignal): Promise<IncomingMessage> {
-    const { body } = ask;
+    const { operation, given } = ask;
     const content =
-      body === undefined ? undefined : "json" in body ? JSON.stringify(body.json) : body.bytes;
+      given.body === undefined || given.body instanceof Uint8Array
+        ? given.body
+        : JSON.stringify(given.body);
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(this.#broken(undefined, signal));
       try {
@@ -112,7 +139,7 @@ export class EngineConnection {
       const sent = request({
         socketPath: this.#socket,
         path: pathOf(ask),
-        method: ask.method,
+        method: operation.method,
         agent: false,
         signal,
         headers: content === undefined ? {} : { "content-length": Buffer.byteLength(content) },
@@ -135,7 +162,8 @@ export class EngineConnection {
 
   #refusal(body: Buffer, response: IncomingMessage): unknown {
     try {
-      const wire = JSON.parse(body.toString("utf8")) as WireError;
+      const wire: unknown = JSON.parse(body.toString("utf8"));
+      if (!isWireError(wire)) throw new Error("It is no error of ours");
       if (wire.error.kind !== "request") return errorOf(wire);
       const version = String(response.headers[VERSION_HEADER] ?? "unknown");
       return new EngineUnavailable(
@@ -178,12 +206,18 @@ export class EngineConnection {
   }
 }
 
-function pathOf({ path, query = [] }: Ask): string {
-  const given = query.flatMap(([name, value]) =>
-    value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(value)}`],
+function pathOf({ operation, given }: Ask): string {
+  const { params = {}, query = {} } = given;
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(params[name])),
   );
-  const tail = given.length === 0 ? "" : `?${given.join("&")}`;
-  return `${API}/${path.map(encodeURIComponent).join("/")}${tail}`;
+  const pairs = writeQuery(query).map((pair) => pair.map(encodeURIComponent).join("="));
+  return pairs.length === 0 ? path : `${path}?${pairs.join("&")}`;
+}
+
+/** Kinds of errors may be added, so that one is not looked at closely. */
+function isWireError(value: unknown): value is WireError {
+  return faultIn(ErrorSchema, value) === undefined;
 }
 
 function errorOf({ error }: WireError): Error {

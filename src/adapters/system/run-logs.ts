@@ -2,7 +2,7 @@ import { appendFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/
 import { join } from "node:path";
 import { keyText, type ObjectKey } from "../../api/kinds.ts";
 import { type Stage, stages } from "../../api/terraform.ts";
-import type { LogLine, LogOptions, RunLogs } from "../../ports/runs.ts";
+import { type LogLine, type LogOptions, type RunLogs, SlowReader } from "../../ports/runs.ts";
 
 /**
  * Log lines of runs in `<root>/<namespace>/<name>/<runId>.log`, one line each: time, stage and text
@@ -22,7 +22,7 @@ export const runLogLimits: RunLogLimits = {
   bytesPerRead: 16 * 1024 * 1024,
 };
 
-/** Lines a follower may lie behind before the oldest of them are left out. */
+/** Lines a follower may lie behind before it is let go. */
 const FOLLOWER_LINES_MAX = 10_000;
 /** Characters kept of one line. */
 const LINE_LENGTH_MAX = 64 * 1024;
@@ -195,9 +195,14 @@ function oneAtATime(): <T>(key: string, task: () => Promise<T>) => Promise<T> {
   };
 }
 
+const TOO_SLOW =
+  `This reader fell more than ${FOLLOWER_LINES_MAX} log lines behind and was let go; ` +
+  "follow again, or read what is kept without following";
+
 /** One reader that waits for more; it is handed lines and never holds up the writer. */
 class Follower {
   private waiting: LogLine[] = [];
+  private isSlow = false;
   private wake: () => void = () => {};
   private readonly runId: string | undefined;
   private readonly signal: AbortSignal;
@@ -207,11 +212,13 @@ class Follower {
   }
 
   take(lines: readonly LogLine[]): void {
+    if (this.isSlow) return;
     for (const line of lines) {
       if (this.runId === undefined || this.runId === line.runId) this.waiting.push(line);
     }
     if (this.waiting.length > FOLLOWER_LINES_MAX) {
-      this.waiting = this.waiting.slice(-FOLLOWER_LINES_MAX);
+      this.waiting = [];
+      this.isSlow = true;
     }
     this.wake();
   }
@@ -223,7 +230,11 @@ class Follower {
       while (!this.signal.aborted) {
         const ready = this.waiting;
         this.waiting = [];
-        yield* ready;
+        for (const line of ready) {
+          if (this.isSlow) throw new SlowReader(TOO_SLOW);
+          yield line;
+        }
+        if (this.isSlow) throw new SlowReader(TOO_SLOW);
         if (this.waiting.length > 0 || this.signal.aborted) continue;
         await new Promise<void>((resolve) => {
           this.wake = resolve;

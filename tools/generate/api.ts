@@ -1,0 +1,38 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { putBlock } from "../../src/render/block.ts";
+import { openApi } from "../../src/server/openapi.ts";
+import { type Operation, operations } from "../../src/server/operations.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+/** Pages about the engine's HTTP interface, by path. */
+export function apiPages(): { path: string; text: string }[] {
+  const before = readFileSync(join(root, "docs/api.md"), "utf8");
+  return [
+    { path: "docs/openapi.json", text: `${JSON.stringify(openApi(), null, 1)}\n` },
+    { path: "docs/api.md", text: putBlock(before, "operations", table(), "# The HTTP interface") },
+  ];
+}
+
+export function generateApi(): void {
+  for (const { path, text } of apiPages()) writeFileSync(join(root, path), text);
+}
+
+function table(): string {
+  const all = Object.values(operations) as Operation[];
+  const cells = all.map(({ method, path, query, answer, summary }) => {
+    const names = Object.keys((query as { properties?: object }).properties ?? {});
+    const asked = names.length === 0 ? "" : `?${names.join("&")}`;
+    return [
+      `\`${method} ${path}${asked}\``,
+      answer.is === "events" ? `${summary} (events)` : summary,
+    ];
+  });
+  const rows = [["request", "what it answers or does"], ...cells];
+  const widths = [0, 1].map((at) => Math.max(...rows.map((row) => (row[at] ?? "").length)));
+  const line = (row: string[]) =>
+    `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
+  const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`;
+  return [line(rows[0] ?? []), rule, ...rows.slice(1).map(line)].join("\n");
+}
