@@ -469,6 +469,7 @@ describe("whatever is observed", () => {
         const standing = [
           "launch-run",
           "terminate-run",
+          "end-runner",
           // Facts that do not follow their effects: these are asked for until they do.
           "add-finalizer",
           "remove-finalizer",

@@ -108,6 +108,7 @@ const effectText: Readonly<Record<Effect["do"], string>> = {
   "revoke-credentials": "Revoking the credentials of a dead run",
   "interrupt-run": "Asking the run to stop",
   "terminate-run": "Ending the run",
+  "end-runner": "Ending the runner",
   "launch-run": "Launching the run",
   "remove-run": "Removing the run",
   event: "Recording an event",

@@ -264,6 +264,8 @@ export type Effect =
    * person orders it.
    */
   | { readonly do: "terminate-run"; readonly runId: string }
+  /** End the runner and none of its workers, and confirm it. */
+  | { readonly do: "end-runner"; readonly runId: string }
   /** Start what status.run says; the status is stored before. */
   | { readonly do: "launch-run"; readonly runId: string }
   /** Remove what is left of a collected run. */

@@ -22,6 +22,7 @@ export const situations = [
   "answers",
   "silent",
   "silent-long",
+  "idle",
   "orphaned",
   "unclear",
   "dead",
@@ -32,6 +33,7 @@ export const situationText: Readonly<Record<Situation, string>> = {
   answers: "the runner answers (alive, suspect)",
   silent: "unreachable, not for long",
   "silent-long": "unreachable for 30 s",
+  idle: "unreachable for 30 s, and the runner is all that lives of the run",
   orphaned: "the runner is gone, processes of the run live (unreachable)",
   unclear: "the runner is gone, its processes cannot be counted (unreachable)",
   dead: "every process is gone, on proof (dead)",
@@ -46,6 +48,8 @@ export type Measure =
   | "end"
   /** SIGINT once; then a grace; then a person. */
   | "interrupt"
+  /** The runner is ended, and none of its workers, should it have begun one. */
+  | "end-runner"
   /** What is left of the run does its work to the end, under watch. */
   | "watch"
   /** What it left is read: exit code, state, journal. */
@@ -73,6 +77,7 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
       next: "if it stays silent for 30s, its processes are ended and a new attempt starts",
     },
     "silent-long": { measure: "end", next: "its processes are ended, then a new attempt starts" },
+    idle: { measure: "end", next: "it is ended, then a new attempt starts" },
     orphaned: {
       measure: "end",
       next: "what is left of it is ended, for it writes nothing, then a new attempt starts",
@@ -89,6 +94,10 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
     "silent-long": {
       measure: "interrupt",
       next: "it is asked to stop once, for the apply may have begun; after 10m a person is called",
+    },
+    idle: {
+      measure: "end-runner",
+      next: "no tofu lives, so it is ended, and what it left is collected",
     },
     orphaned: {
       measure: "end",
@@ -110,6 +119,10 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
       measure: "interrupt",
       next: "it is asked to stop once; if it is there after 10m, a person is called",
     },
+    idle: {
+      measure: "end-runner",
+      next: "tofu has ended, so the runner is ended, and what it left is collected",
+    },
     orphaned: {
       measure: "watch",
       next: "tofu goes on and is watched; its result is collected, then a fresh plan is made",
@@ -127,6 +140,10 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
       next: "if it stays silent for 30s, it is ended, for the apply is over; a fresh plan follows",
     },
     "silent-long": {
+      measure: "end",
+      next: "it is ended, for the apply is over; a fresh plan reads the outputs",
+    },
+    idle: {
       measure: "end",
       next: "it is ended, for the apply is over; a fresh plan reads the outputs",
     },
@@ -176,5 +193,6 @@ export function situationOf(fact: RunFact): Situation {
     return fact.workersAlive === 0 ? "dead" : "orphaned";
   }
   if (fact.verdict !== "unreachable") return "answers";
-  return fact.silentMs >= giveUpAfterMs() ? "silent-long" : "silent";
+  if (fact.silentMs < giveUpAfterMs()) return "silent";
+  return fact.runner === "running" && fact.workersAlive === 0 ? "idle" : "silent-long";
 }

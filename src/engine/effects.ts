@@ -95,6 +95,10 @@ const deeds: { readonly [K in Effect["do"]]: Do<K> } = {
     await platform.signal(runId, "terminate", call);
     await supervisors.news(runId);
   },
+  "end-runner": async ({ runId }, _work, { platform, supervisors }, call) => {
+    await platform.signal(runId, "end-runner", call);
+    await supervisors.news(runId);
+  },
   "launch-run": async (_effect, work, { supervisors }) => {
     supervisors.follow(work.terraform);
   },

@@ -140,6 +140,7 @@ export class Supervisor {
       runner: this.#platform.runner,
       proof: this.#platform.proof,
       workersAlive: this.#platform.workersAlive,
+      workersStage: this.#platform.workersStage,
       verdict: this.#verdict(),
       silentMs: this.#silentMs(),
       stage: view.stage,

@@ -21,9 +21,10 @@ export interface RunnerPlatform {
   connect(runId: string): RunnerConnection;
   /**
    * "interrupt": SIGINT once to the run's workers. "terminate": SIGKILL to every process of the
-   * run, workers and runner, and returns only when none is left.
+   * run, workers and runner, and returns only when none is left. "end-runner": SIGKILL to the
+   * runner and to no worker, and returns only when it is gone.
    */
-  signal(runId: string, what: "interrupt" | "terminate", call: Call): Promise<void>;
+  signal(runId: string, what: RunSignal, call: Call): Promise<void>;
   /**
    * What a dead runner left: the journal's outcome if it wrote one, else what can be told from
    * exit files and tofu's own JSON. `state` is the state as it is now, if it can be read: what is
@@ -44,6 +45,8 @@ export interface RunnerPlatform {
   /** Run ids about which the platform has news (a process ended); ends with the signal. */
   changes(call: Call): AsyncIterable<string>;
 }
+
+export type RunSignal = "interrupt" | "terminate" | "end-runner";
 
 export interface RunnerLaunch {
   readonly runId: string;
@@ -70,6 +73,11 @@ export interface PlatformFact {
   readonly proof: string | undefined;
   /** Living processes of the run besides the runner; undefined while it cannot be known. */
   readonly workersAlive: number | undefined;
+  /**
+   * The step to which the workers of a gone runner belong, if the run's own journal, written before
+   * each step, can be read.
+   */
+  readonly workersStage?: Stage | undefined;
   /** When the runner's end was seen, RFC 3339. */
   readonly goneAt: string | undefined;
 }

@@ -208,6 +208,9 @@ export class OneObject {
         this.#changeRun({ runner: "gone", workersAlive: 0, verdict: "dead" });
         if (observed.run?.proof === undefined) this.#changeRun({ proof: "killed by signal 9" });
         break;
+      case "end-runner":
+        this.#changeRun({ runner: "gone", verdict: "dead", proof: "killed by signal 9" });
+        break;
       case "launch-run":
         if (observed.run?.launchError === undefined) this.#changeRun({ runner: "running" });
         break;

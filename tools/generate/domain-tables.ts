@@ -57,6 +57,9 @@ const measureText: Readonly<Record<Measure, string>> = {
     "SIGINT once, so that tofu saves its state and stops. " +
     `After ${formatDuration(interruptGraceMs())} a person is called. ` +
     "With `--lost-apply=wait` a person is called at once, and no signal is sent.",
+  "end-runner":
+    "The runner is ended with SIGKILL, and no worker of it, should it have begun one meanwhile. " +
+    "With `--lost-apply=wait` a person is called instead.",
   watch: "What is left of the run works to its end, under watch.",
   collect: "Exit code, state and journal of the dead run are read.",
   retry:

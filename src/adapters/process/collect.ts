@@ -6,6 +6,7 @@ import type { RunOutcome } from "../../domain/facts.ts";
 import { readExitFile } from "../../processes/group.ts";
 import { moveDurably } from "../../protocol/durable.ts";
 import { outcomeOf, readJournal } from "../../protocol/journal.ts";
+import type { JournalEvent } from "../../protocol/messages.ts";
 import type { RunFolder } from "../../protocol/run-folder.ts";
 import { ProgressLedger, readApplyTrace } from "../../protocol/tofu-json.ts";
 import { notInState } from "../../protocol/tofu-state.ts";
@@ -24,8 +25,7 @@ export async function collectRun(folder: RunFolder, state?: Uint8Array): Promise
   const events = readJournal(folder.journal);
   const outcome = outcomeOf(events);
   if (outcome !== undefined) return outcome;
-  const begun = events.findLast((event) => event.type === "stage");
-  const stage: Stage = begun?.type === "stage" ? begun.stage : "launch";
+  const stage = stageOf(events);
   const code = readExitFile(join(folder.steps, `${stage}.exit`));
   const lost = code === undefined || code >= SIGNALLED;
   const exitCode = lost ? undefined : code;
@@ -38,6 +38,23 @@ export async function collectRun(folder: RunFolder, state?: Uint8Array): Promise
     unrecorded: stage === "apply" ? await unrecorded(folder, lost || code === PANICKED, state) : [],
     stateRescued: await keepErroredState(folder),
   };
+}
+
+function stageOf(events: readonly JournalEvent[]): Stage {
+  const begun = events.findLast((event) => event.type === "stage");
+  return begun?.type === "stage" ? begun.stage : "launch";
+}
+
+/**
+ * The stage that a run came to whose runner is gone: each is journalled before any of it is done.
+ * Undefined if its journal cannot be read.
+ */
+export function stageIn(folder: RunFolder): Stage | undefined {
+  try {
+    return stageOf(readJournal(folder.journal));
+  } catch {
+    return undefined;
+  }
 }
 
 function closingLine(stage: Stage, exitCode: number | undefined): string {

@@ -16,6 +16,23 @@ export async function interruptWorkers(run: RunRecord): Promise<void> {
 }
 
 /**
+ * SIGKILL to the runner alone: what it started goes on. Fails with RunnerError("DeadlineExceeded")
+ * if it outlives the bound.
+ */
+export async function endRunner(run: RunRecord, call: Call): Promise<void> {
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(TERMINATE_MS)]);
+  for (let runner = run.runner(); runner !== undefined && run.runnerLives(); ) {
+    killProcess(runner);
+    if (signal.aborted) {
+      const message = `Runner ${runner.pid} of run ${run.runId} has not ended although killed`;
+      throw new RunnerError("DeadlineExceeded", message, { cause: signal.reason });
+    }
+    await sleep(10);
+    runner = run.runner();
+  }
+}
+
+/**
  * SIGKILL to every process of the run until two looks in a row find none. Fails with
  * RunnerError("DeadlineExceeded") if a process outlives the bound.
  */

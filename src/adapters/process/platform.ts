@@ -16,6 +16,7 @@ import {
   RunnerError,
   type RunnerLaunch,
   type RunnerPlatform,
+  type RunSignal,
 } from "../../ports/runner.ts";
 import { type ProcessEnd, startDetached } from "../../processes/group.ts";
 import { bootId } from "../../processes/identity.ts";
@@ -24,8 +25,8 @@ import { writeDurably } from "../../protocol/durable.ts";
 import { socketAddress } from "../../protocol/grpc.ts";
 import { RUN_TOKEN } from "../../protocol/run-folder.ts";
 import { RunLog } from "../../protocol/run-log.ts";
-import { collectRun, erroredState } from "./collect.ts";
-import { interruptWorkers, terminateRun } from "./ending.ts";
+import { collectRun, erroredState, stageIn } from "./collect.ts";
+import { endRunner, interruptWorkers, terminateRun } from "./ending.ts";
 import { News } from "./news.ts";
 import { list, RunRecord } from "./record.ts";
 import { removeTree, sweep } from "./removal.ts";
@@ -87,8 +88,18 @@ export class ProcessPlatform implements RunnerPlatform {
     const run = this.#record(runId);
     const { runner, workers } = await run.look();
     if (runner === "gone") await this.#noteEnd(run);
-    const end = runner === "gone" ? run.end() : undefined;
-    return { runner, proof: end?.proof, workersAlive: workers.length, goneAt: end?.at };
+    if (runner !== "gone") {
+      return { runner, proof: undefined, workersAlive: workers.length, goneAt: undefined };
+    }
+    const end = run.end();
+    const workersStage = workers.length === 0 ? undefined : stageIn(run.folder);
+    return {
+      runner,
+      proof: end?.proof,
+      workersAlive: workers.length,
+      workersStage,
+      goneAt: end?.at,
+    };
   }
 
   connect(runId: string): RunnerConnection {
@@ -97,12 +108,13 @@ export class ProcessPlatform implements RunnerPlatform {
     return new RunnerClient({ runId, address, credentials: credentials.createInsecure() });
   }
 
-  async signal(runId: string, what: "interrupt" | "terminate", call: Call): Promise<void> {
+  async signal(runId: string, what: RunSignal, call: Call): Promise<void> {
     inTime(call);
     const run = this.#record(runId);
     if (run.identity() === undefined) return;
     if (what === "interrupt") return interruptWorkers(run);
-    await terminateRun(run, call);
+    if (what === "end-runner") await endRunner(run, call);
+    else await terminateRun(run, call);
     await this.#noteEnd(run);
     await this.#news.notice(run);
   }

@@ -6,6 +6,7 @@ import { type Phase, phaseOf } from "../lost-run.ts";
 import { availableOf, type OutputsVerdict, outputsVerdict } from "../outputs.ts";
 import { basisOf, change, type Fields, normal, type Outcome, type Pass, warning } from "../pass.ts";
 import { failed, failureText, lastRunOf, nothingPending, succeeded } from "../run-results.ts";
+import { happened } from "../run-words.ts";
 import { secondText, timeText } from "../time.ts";
 import { fenced } from "./run-lost.ts";
 
@@ -229,7 +230,7 @@ function applyOrphaned(pass: Pass, run: RunStatus, outcome: Orphaned): Outcome {
   }
   const lostRuns = (pass.fields.lostRuns ?? 0) + 1;
   const pauseMs = applied ? 0 : lostRunPause(lostRuns, pass.observed.engine.jitter);
-  const what = orphanText(run, outcome, { phase, applied, proof });
+  const what = orphanText(run, outcome, { phase, applied, lost: lossText(pass, run, proof) });
   const ended = {
     outcome: applied ? ("succeeded" as const) : ("lost" as const),
     stage: outcome.stage,
@@ -270,12 +271,21 @@ function confirming(fields: Fields, before: Fields): Fields {
   return change(fields, { held: before.held });
 }
 
+/** Why there is no runner any more: lost, or ended by us, and then for which cause. */
+function lossText(pass: Pass, run: RunStatus, proof: string): string {
+  const fact = pass.observed.run;
+  if (run.ending === undefined || run.ending === "orphaned" || fact === undefined) {
+    return `The runner was lost (${proof})`;
+  }
+  return `${happened(run, fact)} and was ended`;
+}
+
 function orphanText(
   run: RunStatus,
   outcome: Orphaned,
-  known: { readonly phase: Phase; readonly applied: boolean; readonly proof: string },
+  known: { readonly phase: Phase; readonly applied: boolean; readonly lost: string },
 ): string {
-  const lost = `The runner was lost (${known.proof})`;
+  const { lost } = known;
   if (known.phase === "prepares") {
     return `${lost} before it applied anything; plan ${run.planId ?? ""} is tried again`;
   }

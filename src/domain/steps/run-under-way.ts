@@ -47,6 +47,8 @@ export function runUnderWay(pass: Pass): Outcome | undefined {
       return ended(pass, run, fact, measured);
     case "interrupt":
       return interrupted(pass, run, fact, measured.next);
+    case "end-runner":
+      return runnerEnded(pass, run, fact, measured);
     case "ask":
       return asked(pass, run, fact, measured.next);
     case "wait":
@@ -197,6 +199,14 @@ function ended(pass: Pass, run: RunStatus, fact: RunFact, measured: Measured): O
     after: [...(calm.after ?? []), { do: "terminate-run", runId: run.id }],
     recheckMs: 1_000,
   };
+}
+
+/** The silent runner of an apply is ended; none of what it may have begun meanwhile is. */
+function runnerEnded(pass: Pass, run: RunStatus, fact: RunFact, measured: Measured): Outcome {
+  if (pass.observed.engine.lostApply === "wait") return forPerson(pass, run, fact);
+  const ending = run.ending ?? measured.ending;
+  const outcome = troubled(pass, { ...run, ending }, fact, measured.next);
+  return { ...outcome, after: [...(outcome.after ?? []), { do: "end-runner", runId: run.id }] };
 }
 
 /**

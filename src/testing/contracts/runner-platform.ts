@@ -210,6 +210,19 @@ export function runnerPlatformContract(
       await platform.remove(run.launch.runId, call());
     });
 
+    test("end-runner ends the runner alone, and what its worker does is known", async () => {
+      const run = await bench.prepare("apply");
+      await inSlow(await begin(run));
+      await bench.freezeRunner(run.launch.runId);
+      await platform.signal(run.launch.runId, "end-runner", call());
+      const now = await fact(run);
+      expect(now).toMatchObject({ runner: "gone", workersStage: "apply" });
+      expect(now.workersAlive).toBeGreaterThan(0);
+      await platform.signal(run.launch.runId, "end-runner", call());
+      await platform.signal(run.launch.runId, "terminate", call());
+      expect(await fact(run)).toMatchObject({ runner: "gone", workersAlive: 0 });
+    });
+
     test("an interrupt ends the workers, not the runner, which tells how it ended", async () => {
       const run = await bench.prepare("apply");
       const connection = await begin(run);

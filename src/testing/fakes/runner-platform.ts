@@ -11,6 +11,7 @@ import {
   type RunnerHello,
   type RunnerLaunch,
   type RunnerPlatform,
+  type RunSignal,
   type StartOrder,
 } from "../../ports/runner.ts";
 import { Bell, FakeRun, type FakeWorld, type RunScript, sha256 } from "./fake-run.ts";
@@ -126,7 +127,8 @@ export class FakeRunnerPlatform implements RunnerPlatform {
       if (run === undefined) return { ...unknown, workersAlive: 0 };
       if (run.cutOff) return { ...unknown, workersAlive: undefined };
       const { runner, proof, goneAt, workersAlive } = run;
-      return { runner, proof, goneAt, workersAlive };
+      const workersStage = runner === "gone" && workersAlive > 0 ? run.stage : undefined;
+      return { runner, proof, goneAt, workersAlive, workersStage };
     });
   }
 
@@ -134,13 +136,13 @@ export class FakeRunnerPlatform implements RunnerPlatform {
     return new FakeConnection(this, runId);
   }
 
-  signal(runId: string, what: "interrupt" | "terminate", call: Call): Promise<void> {
+  signal(runId: string, what: RunSignal, call: Call): Promise<void> {
     return this.#do("signal", runId, call, async () => {
       const run = this.#runs.get(runId);
       if (run === undefined) return;
       await reachable(run, call, this.#options.clock);
       if (what === "interrupt") return run.interruptWorker();
-      run.killWorker();
+      if (what === "terminate") run.killWorker();
       run.endRunner("killed by signal 9");
     });
   }
