@@ -20,6 +20,7 @@ export function readLogLine(text: string, context: LineContext): LogLine | undef
     message,
     object: parsed.object,
     reconcileId: parsed.reconcileId,
+    passBeganMs: parsed.passBeganMs,
     error,
     mark: markOf(parsed.message, parsed.error, parsed.level),
     fields: parsed.fields,
@@ -100,6 +101,7 @@ function fromBrokenJson(body: string): Parsed {
     message: pick("msg") ?? head.slice(0, MESSAGE_CHARACTERS),
     object: name === undefined || namespace === undefined ? undefined : `${namespace}/${name}`,
     reconcileId: pick("reconcileID"),
+    passBeganMs: timeMs(pick("start-time")),
     error: pick("error"),
     fields: undefined,
   };
@@ -119,6 +121,7 @@ function fromFields(record: Record<string, unknown>, head: Head): Parsed {
     message: head.message ?? text(record.msg ?? record.message) ?? "",
     object: objectOf(record),
     reconcileId: text(record.reconcileID),
+    passBeganMs: timeMs(record["start-time"]),
     error: text(record.error ?? record.err),
     fields: kept(record),
   };
@@ -237,6 +240,7 @@ function bare(head: {
     ...head,
     object: undefined,
     reconcileId: undefined,
+    passBeganMs: undefined,
     error: undefined,
     fields: undefined,
   };

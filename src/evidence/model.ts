@@ -102,6 +102,8 @@ export interface LogLine {
   /** `namespace/name` of the object the line speaks of. */
   readonly object: string | undefined;
   readonly reconcileId: string | undefined;
+  /** When the pass that wrote it began. */
+  readonly passBeganMs: number | undefined;
   readonly error: string | undefined;
   /** What the line is a sign of, see log-marks.ts. */
   readonly mark: LogMark | undefined;

@@ -43,6 +43,8 @@ export interface CallView {
   readonly why: string;
 }
 
+/** Times of the API server are cut to this. */
+const WHOLE_SECOND_MS = 1_000;
 /** A line younger than this may yet be followed by another. */
 const SILENT_MS = 60_000;
 /** Metrics and objects of one dump are read some seconds apart. */
@@ -54,7 +56,14 @@ type Draft = Omit<CallView, "by" | "why" | "verdict"> &
     /** `candidate`: gone, leader old enough; whether the wait goes on is still to be seen. */
     readonly standing: "candidate" | "running" | "over" | "undecided";
     readonly log: "waits" | "silent-too-short" | "ended" | "unknown";
+    readonly call: Call;
   };
+
+/** A call to the runner that a pass stands in, by the status or, where that is older, the log. */
+interface Call {
+  readonly stage: Stage;
+  readonly sinceMs: number;
+}
 
 /** Judges every object that the status shows in a call. Never `parked` on a guess. */
 export function callsInProgress(facts: ParkedFacts, asOfMs: number): CallView[] {
@@ -66,21 +75,43 @@ export function callsInProgress(facts: ParkedFacts, asOfMs: number): CallView[] 
 }
 
 function draftOf(object: TerraformView, facts: ParkedFacts, asOfMs: number): Draft | undefined {
-  if (object.inCall === undefined) return undefined;
-  const { sinceMs } = object.inCall;
+  const pass = facts.activity.passes?.byObject.get(object.key);
+  const call = callOf(object, pass);
+  if (call === undefined) return undefined;
+  const { sinceMs } = call;
   const leader = leaderFor(facts.leadership, object.namespace);
   const unread = facts.unread?.podsIn.includes(object.namespace) === true;
   const runner: RunnerView = unread
     ? unreadRunner(object)
     : runnerFate(object, sinceMs, facts.pods, facts.nodes);
-  const pass = facts.activity.passes?.byObject.get(object.key);
   const log = logSays(pass, facts, sinceMs, asOfMs);
   const workers = facts.activity.workers?.find(
     (each) => each.controller === undefined || each.controller === leader?.controller,
   );
-  const stage = stageOf(object, pass, facts);
-  const base = { object, sinceMs, stage, leader, runner, pass, workers, log };
+  const stage = stageOf(call, object, pass, facts);
+  const base = { object, sinceMs, stage, leader, runner, pass, workers, log, call };
   return { ...base, ...standing(base, facts, asOfMs) };
+}
+
+/**
+ * The call that the newest pass stands in. A status may be older than that pass, for the same
+ * words do not move its time; and some calls come after a status that says nothing of a call.
+ */
+function callOf(object: TerraformView, pass: PassView | undefined): Call | undefined {
+  const { inCall } = object;
+  if (pass === undefined || pass.ended) return inCall;
+  // Without destroying anything, a deletion asks the runner to clean up right after this line.
+  const cleansUp = object.deleting && /^runner is running/.test(pass.last.message);
+  const stage = pass.stage ?? (cleansUp ? "destroy" : undefined);
+  const byLog = stage === undefined ? undefined : { stage, sinceMs: pass.calledMs };
+  const { beganMs } = pass;
+  if (inCall !== undefined) {
+    const isNewer = beganMs !== undefined && beganMs >= inCall.sinceMs + WHOLE_SECOND_MS;
+    return isNewer ? byLog : inCall;
+  }
+  const underWay = object.ready?.status === "Unknown" || object.reconciling?.status === "True";
+  const isDone = beganMs === undefined || (object.lastSuccessMs ?? 0) >= beganMs;
+  return underWay && !isDone ? byLog : undefined;
 }
 
 const unreadRunner = (object: TerraformView): RunnerView => ({
@@ -108,7 +139,7 @@ function logSays(
 }
 
 function standing(
-  draft: Pick<Draft, "object" | "sinceMs" | "leader" | "runner" | "pass" | "log">,
+  draft: Pick<Draft, "object" | "sinceMs" | "leader" | "runner" | "pass" | "log" | "call">,
   facts: ParkedFacts,
   asOfMs: number,
 ): Pick<Draft, "standing" | "why"> {
@@ -158,19 +189,23 @@ function leads(
  * call and ends by itself, and nodes that only look lost because the control plane is away.
  */
 function doubtOf(
-  draft: Pick<Draft, "object" | "sinceMs" | "runner" | "pass">,
+  draft: Pick<Draft, "object" | "sinceMs" | "runner" | "pass" | "log" | "call">,
   facts: ParkedFacts,
   asOfMs: number,
 ): string | undefined {
-  const { object, sinceMs, runner, pass } = draft;
+  const { object, sinceMs, runner, pass, call } = draft;
   const newestSign = facts.controlPlane?.signs.findLast((sign) => sign.atMs <= asOfMs)?.atMs;
   const unsteady = newestSign !== undefined && asOfMs - newestSign <= UNSTEADY_MS;
-  const mayFetch = pass === undefined ? object.inCall?.stage === "unknown" : pass.fetching;
+  const mayFetch = pass === undefined ? call.stage === "unknown" : pass.fetching;
   const begunMs = pass?.last.atMs ?? sinceMs;
   const wasSteady = pass === undefined || isCovered(facts.controlPlane, begunMs);
   const fetches = facts.calls === undefined ? unsteady || !wasSteady : facts.calls.downloads > 0;
   if (mayFetch && fetches && asOfMs - begunMs < DOWNLOAD_MS) {
     return `${object.key} may still be fetching its artifact, which ends by itself.`;
+  }
+  const isAbsent = runner.how === "no-pod" || runner.how === "pod-replaced";
+  if (draft.log === "unknown" && isAbsent && call.stage === "unknown" && object.failures > 0) {
+    return `An earlier pass of ${object.key} may have left its status, and its pod is a newer one.`;
   }
   if (runner.how === "node-not-ready" && facts.nodes !== undefined) {
     const away = facts.nodes.filter((node) => !node.ready).length;
@@ -237,25 +272,28 @@ function metricsSay(draft: Draft, drafts: readonly Draft[], asOfMs: number): Met
   if (workers.active < candidates.length + running.length) return "unknown";
   const age = (each: Draft) => asOfMs - each.sinceMs;
   if ((workers.longestMs ?? 0) + APART_MS < age(draft)) return "unknown";
+  const all = [...candidates, ...running];
   if (workers.unfinishedMs !== undefined) {
-    const waits = candidates.reduce((sum, each) => sum + age(each) - APART_MS, 0);
-    if (workers.unfinishedMs < waits) return "unknown";
+    const together = all.reduce((sum, each) => sum + age(each) - APART_MS, 0);
+    if (workers.unfinishedMs < together) return "unknown";
   }
   // Where these are all that run, the longest is one of them, and no older than its pass can be.
-  const all = [...candidates, ...running];
   const oldest = Math.max(...all.map((each) => age(each) + beforeCallMs(each)));
   if (workers.active === all.length && (workers.longestMs ?? 0) > oldest) return "unknown";
   return "waits";
 }
 
 /** How long a pass may have run before its status says that it is in this call. */
-const beforeCallMs = ({ object }: Draft) =>
-  object.inCall?.stage === "unknown" ? 6 * 60_000 : 60 * 60_000;
+const beforeCallMs = ({ call }: Draft) => (call.stage === "unknown" ? 6 * 60_000 : 60 * 60_000);
 
 /** The log knows best, then the status, then what the object's revisions leave as possible. */
-function stageOf(object: TerraformView, pass: PassView | undefined, facts: ParkedFacts): Stage {
-  const byStatus = object.inCall?.stage ?? "unknown";
-  if (byStatus !== "unknown") return byStatus;
+function stageOf(
+  call: Call,
+  object: TerraformView,
+  pass: PassView | undefined,
+  facts: ParkedFacts,
+): Stage {
+  if (call.stage !== "unknown") return call.stage;
   if (pass?.stage !== undefined) return pass.stage;
   if (cannotDrift(object, facts.sources)) return "setup";
   const methods = [...(facts.calls?.byMethod.keys() ?? [])];

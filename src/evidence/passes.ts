@@ -18,6 +18,10 @@ export interface PassView {
   readonly fetching: boolean;
   /** Newest ">> Started", if it was kept. */
   readonly startedMs: number | undefined;
+  /** When the newest pass began, if its lines tell. */
+  readonly beganMs: number | undefined;
+  /** Newest line of that pass that is no error: what it told before it called. */
+  readonly calledMs: number;
   /** Newest line that ended a pass, if it was kept. */
   readonly endedMs: number | undefined;
   /** The newest error of this object, if one was kept. */
@@ -48,21 +52,24 @@ const places: readonly { readonly line: RegExp; readonly stage: Stage }[] = [
     line: anyOf(
       /^(setting up terraform|write backend config|new terraform|generated? (vars?|template))/,
       /^(init reply|tfexec initialized|error in terraform setup|error running Init)/,
+      /^workspace select reply/,
     ),
     stage: "setup",
   },
-  { line: /^(calling detectDrift|plan for drift)/, stage: "drift-plan" },
+  { line: /^(calling detectDrift|plan for drift|detected non drift error)/, stage: "drift-plan" },
   { line: /^(calling plan|plan to destroy)/, stage: "plan" },
   { line: /^(plan: ok|save tfplan)/, stage: "plan" },
   { line: /^(load tf plan|error applying)/, stage: "apply" },
   { line: /^destroy/, stage: "destroy" },
   {
-    line: /^(apply: ok|write outputs|get outputs|inventory|calling get inventory)/,
+    line: anyOf(
+      /^(apply: ok|write outputs|get outputs|inventory|calling get inventory)/,
+      /^(should apply == false|Last known action)/,
+    ),
     stage: "outputs",
   },
 ];
 
-/** "workspace select" is followed by a plan or a drift plan, which say so themselves. */
 function stageAfter(message: string): Stage | undefined {
   return places.find((row) => row.line.test(message))?.stage;
 }
@@ -123,6 +130,8 @@ function passOf(object: string, lines: readonly LogLine[]): PassView {
   const last = lines.at(-1) as LogLine;
   const ended = ENDS.test(last.message);
   const newest = (fits: RegExp) => lines.findLast((line) => fits.test(line.message))?.atMs;
+  const own = lines.filter((line) => line.reconcileId === last.reconcileId);
+  const began = last.reconcileId === undefined ? lines : own;
   return {
     object,
     last,
@@ -131,6 +140,8 @@ function passOf(object: string, lines: readonly LogLine[]): PassView {
     stage: ended ? undefined : stageAfter(last.message),
     fetching: !ended && /^(setting up terraform|runner is running)/.test(last.message),
     startedMs: newest(STARTS),
+    beganMs: last.passBeganMs ?? began.findLast((line) => STARTS.test(line.message))?.atMs,
+    calledMs: (own.findLast((line) => line.level !== "error") ?? last).atMs,
     endedMs: newest(ENDS),
     error: lines.findLast((line) => line.error !== undefined && line.level === "error"),
     lines,

@@ -65,12 +65,19 @@ export function runnerFate(
     const says = `Runner pod ${pod.key} is ${pod.phase}${why === "" ? "" : ` (${why})`}.`;
     return gone(pod, "pod-ended", says, endOf(pod));
   }
-  if (pod.createdMs !== undefined && pod.createdMs > calledMs) {
+  const present = ofPresentPod(pod, calledMs, nodes);
+  if (pod.createdMs === undefined || pod.createdMs <= calledMs) return present;
+  if (pod.createdMs - calledMs > CLOCKS_MS) {
     const says = `Runner pod ${pod.key} was created after the call; the one that got it is gone.`;
     return gone(pod, "pod-replaced", says, undefined);
   }
-  return ofPresentPod(pod, calledMs, nodes);
+  if (present.fate === "gone") return present;
+  const says = `Runner pod ${pod.key} was created at the time of the call, as far as clocks agree.`;
+  return plain(pod, "unknown", says);
 }
+
+/** The API server's clock, by which pods are created, and the controller's may differ by this. */
+const CLOCKS_MS = 30_000;
 
 function ofPresentPod(
   pod: PodView,

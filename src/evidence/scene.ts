@@ -289,12 +289,17 @@ export class Scene {
 
   /** Lines of the controller's log: time, object, message and, of an error, its text. */
   log(lines: readonly LogWords[], pod: LogOf = {}): this {
+    const passes = new Map<string, number>();
     return this.text(
       lines.map(([at, object, message, error]) => {
         const [namespace, name] = object.split("/");
+        const number = (passes.get(object) ?? 0) + (message.startsWith(">> Started") ? 1 : 0);
+        passes.set(object, number);
         return JSON.stringify({
           ...{ level: error === undefined ? "info" : "error", ts: this.time(at), msg: message },
-          ...(name === undefined ? {} : { controller: "terraform", namespace, name }),
+          ...(name === undefined
+            ? {}
+            : { controller: "terraform", namespace, name, reconcileID: `${name}-${number}` }),
           ...(error === undefined ? {} : { error }),
         });
       }),

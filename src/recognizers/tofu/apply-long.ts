@@ -28,6 +28,10 @@ export const applyLong = defineRecognizer({
       id: "tofu/state-lock-orphaned",
       tellApart: "The lock's run has ended; here it is this apply's own lock.",
     },
+    {
+      id: "tofu/source-moved-on-unseen",
+      tellApart: "No run of the object lives; here it looks at the new revision after the apply.",
+    },
   ],
 
   recognize(known, { asOfMs }) {

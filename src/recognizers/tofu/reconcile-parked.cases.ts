@@ -7,6 +7,9 @@ const SETUP = [
   ["10:00:05", "apps/network", "generated template"],
 ] as const;
 
+/** A pass failed where no status of its own tells of it. */
+const FAILED_ONCE = { reconciliationFailures: 1 };
+
 export const reconcileParkedCases: RecognizerCases = {
   recognized: [
     {
@@ -72,8 +75,74 @@ export const reconcileParkedCases: RecognizerCases = {
       objects: PARKED,
       facts: { stage: "drift-plan", runner: "no-pod" },
     },
+    {
+      why: "a plan without changes is Ready already while its outputs are asked for",
+      scene: calm("10:20:00")
+        .terraform("apps/network", {
+          ready: ["True", "Plan no changes: main@sha1:1", "10:00:07", "TerraformPlannedNoChanges"],
+          conditions: { Reconciling: ["True", "Fulfilling prerequisites", "10:00:01"] },
+        })
+        .failedRunner("apps/network", "beta", "10:00:02", "10:01:10")
+        .log([...SETUP, ["10:00:07", "apps/network", "should apply == false"]]),
+      objects: PARKED,
+      facts: { stage: "outputs", runner: "pod-ended", since: "2026-03-02T10:00:07Z" },
+      also: ["node/rebooted", "tofu/runner-pods-failed-left-behind"],
+    },
+    {
+      why: "a deletion waits for the runner to clean up, which no status tells of",
+      scene: calm("10:20:00")
+        .terraform("apps/network", {
+          ready: ["Unknown", "Deletion in progress", "10:00:01"],
+          metadata: { deletionTimestamp: "2026-03-02T10:00:00Z" },
+        })
+        .log([
+          ["10:00:01", "apps/network", ">> Started Generation: 1"],
+          ["10:00:04", "apps/network", "runner is running"],
+        ]),
+      objects: PARKED,
+      facts: { stage: "destroy", runner: "no-pod" },
+    },
+    {
+      why: "parked anew after a restart: the words of its status are the old ones, and their time",
+      scene: calm("10:40:00")
+        .controller({ node: "alpha", started: "10:20:00" })
+        .terraform("apps/network", initializing("10:00:04"))
+        .failedRunner("apps/network", "beta", "10:21:02", "10:22:10")
+        .log([
+          ["10:21:00", "apps/network", ">> Started Generation: 1"],
+          ["10:21:05", "apps/network", "generated template"],
+        ]),
+      objects: PARKED,
+      facts: { stage: "setup", since: "2026-03-02T10:21:05Z" },
+      also: ["node/rebooted", "tofu/runner-pods-failed-left-behind"],
+    },
   ],
   ruledOut: [
+    {
+      why: "a pass that failed left its status; the one that runs now has a runner of its own",
+      scene: calm("10:20:00")
+        .terraform("apps/network", { ...initializing("10:00:04"), status: FAILED_ONCE })
+        .runner("apps/network", { node: "beta", created: "10:17:01" })
+        .log([
+          ...SETUP,
+          ["10:00:06", "apps/network", "Reconciliation failed after 5s, next try in 30s"],
+          ["10:17:00", "apps/network", ">> Started Generation: 1"],
+          ["10:17:03", "apps/network", "generated template"],
+        ])
+        .workers({ active: 1, maximum: 8, longest: 180, unfinished: 180 }),
+    },
+    {
+      why: "a pass that failed left its status; the one that runs now has asked no runner yet",
+      scene: calm("10:20:00")
+        .terraform("apps/network", { ...initializing("10:00:04"), status: FAILED_ONCE })
+        .log([
+          ...SETUP,
+          ["10:00:06", "apps/network", "Reconciliation failed after 5s, next try in 30s"],
+          ["10:17:00", "apps/network", ">> Started Generation: 1"],
+          ["10:17:00", "apps/network", "show runner pod state: "],
+        ])
+        .workers({ active: 1, maximum: 8, longest: 180, unfinished: 180 }),
+    },
     {
       why: "the runner has run since before the call, on a Ready node: however silent, it works",
       scene: calm("10:50:00")
@@ -141,6 +210,32 @@ export const reconcileParkedCases: RecognizerCases = {
     },
   ],
   inconclusive: [
+    {
+      why: "the runner is younger than the call by seconds only, and two clocks wrote that",
+      scene: calm("10:20:00")
+        .terraform("apps/network", applying("10:00:06"))
+        .runner("apps/network", { node: "beta", created: "10:00:12" })
+        .log([...SETUP, ["10:00:06", "apps/network", "load tf plan: ok"]]),
+      objects: PARKED,
+    },
+    {
+      why: "only numbers are left, and the status may be that of an earlier pass, its runner gone",
+      scene: calm("10:20:00")
+        .terraform("apps/network", { ...initializing("10:17:00"), status: FAILED_ONCE })
+        .runner("apps/network", { node: "beta", created: "10:17:10" })
+        .workers({ active: 1, maximum: 8, longest: 170, unfinished: 170 }),
+      objects: PARKED,
+    },
+    {
+      why: "as many passes run as would wait, but together they are too young",
+      scene: calm("10:20:00")
+        .terraform("apps/network", initializing("10:17:00"))
+        .terraform("apps/store", applying("10:15:00"))
+        .runner("apps/store", { node: "alpha", created: "10:14:55" })
+        .workers({ active: 2, maximum: 8, longest: 305, unfinished: 420 }),
+      objects: PARKED,
+      also: ["tofu/apply-long"],
+    },
     {
       why: "the runner is gone, but neither log nor metrics tell whether a pass waits",
       scene: calm("10:20:00")

@@ -60,6 +60,28 @@ export const runnerNeverReadyCases: RecognizerCases = {
   ],
   ruledOut: [
     {
+      why: "its image is being pulled, slowly, and nothing has failed",
+      scene: calm("10:06:00")
+        .runner("apps/web", waiting("ContainerCreating"))
+        .event("Pod/apps/web-tf-runner", "Pulling", "10:00:02", 'Pulling image "x:y"'),
+    },
+    {
+      why: "a pass since has its runner, and fails for something else",
+      scene: calm("10:40:00")
+        .terraform("apps/web", {
+          ready: ["False", "error running Plan: exit status 1", "10:20:03", "TFExecPlanFailed"],
+        })
+        .log([
+          [
+            ...(["10:09:00", "apps/web", "unable to lookup or create runner"] as const),
+            'pods "web-tf-runner" is forbidden: exceeded quota: compute',
+          ],
+          ["10:20:00", "apps/web", ">> Started Generation: 1"],
+          ["10:20:02", "apps/web", "runner is running"],
+          ["10:20:03", "apps/web", "Reconciliation failed after 3s, next try in 30s"],
+        ]),
+    },
+    {
       why: "half a minute is no time for an image",
       scene: calm("10:00:30").runner("apps/web", waiting("ContainerCreating")),
     },
@@ -80,5 +102,12 @@ export const runnerNeverReadyCases: RecognizerCases = {
         ]),
     },
   ],
-  inconclusive: [{ why: "the pods could not be read", scene: calm("10:10:00").without("Pod") }],
+  inconclusive: [
+    { why: "the pods could not be read", scene: calm("10:10:00").without("Pod") },
+    {
+      why: "without events it cannot be told whether an image is slow or a volume is missing",
+      scene: calm("10:06:00").runner("apps/web", waiting("ContainerCreating")).without("Event"),
+      objects: ["Pod/apps/web-tf-runner"],
+    },
+  ],
 };

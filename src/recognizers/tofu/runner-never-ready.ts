@@ -1,14 +1,17 @@
 import type { LogLine } from "../../evidence/model.ts";
+import type { PassView } from "../../evidence/passes.ts";
 import type { EventView, PodView } from "../../evidence/pods.ts";
 import { isRunner, runnerPodOf } from "../../evidence/runners.ts";
 import type { TerraformView } from "../../evidence/terraforms.ts";
 import { citeLine, citePod, oneLine } from "../cites.ts";
-import { defineRecognizer, type Finding, verdictOf } from "../define.ts";
+import { defineRecognizer, type Finding, type Undecided, verdictOf } from "../define.ts";
 import { missing } from "../judge.ts";
 import { HARMLESS, MINUTE_MS, stamp, stampOf } from "../words.ts";
 
 /** A container may take so long to start without being a fault. */
 const PATIENCE_MS = MINUTE_MS;
+/** A large image may be pulled for so long; nothing says that it is being pulled well. */
+const PULL_MS = 10 * MINUTE_MS;
 /** The refusal is told anew with every try. */
 const QUOTA_MS = 5 * MINUTE_MS;
 
@@ -35,10 +38,13 @@ export const runnerNeverReady = defineRecognizer({
   ],
 
   recognize({ pods, events, passes, terraforms }, { asOfMs }) {
-    const held = pods.flatMap((pod) => {
+    const held: Finding[] = [];
+    const young: PodView[] = [];
+    for (const pod of pods) {
       const cause = heldBy(pod, events ?? [], asOfMs);
-      return cause === undefined ? [] : [ofPod(pod, cause)];
-    });
+      if (cause === "soon to tell") young.push(pod);
+      else if (cause !== undefined) held.push(ofPod(pod, cause));
+    }
     const quota = (events ?? []).filter(
       (event) => event.reason === "RunnerQuotaExhausted" && asOfMs - event.atMs < QUOTA_MS,
     );
@@ -48,13 +54,14 @@ export const runnerNeverReady = defineRecognizer({
       .flatMap((object) => quota.findLast((event) => event.about === object.ref) ?? [])
       .map(ofEvent);
     const refused = (terraforms ?? []).flatMap((object) => {
-      const line = passes?.byObject.get(object.key)?.error;
+      const pass = passes?.byObject.get(object.key);
+      const line = pass?.error;
       const cause = line === undefined ? undefined : refusedFor(line);
-      return line === undefined || cause === undefined || isOver(object, line)
+      return pass === undefined || line === undefined || cause === undefined || isOver(object, pass)
         ? []
         : [ofRefusal(object, line, cause)];
     });
-    const undecided = (terraforms ?? [])
+    const undecided: Undecided[] = (terraforms ?? [])
       .filter((object) => awaitsPod(object, pods, asOfMs) && !passes?.byObject.has(object.key))
       .filter((object) => !exhausted.has(object.ref))
       .map((object) => ({
@@ -63,6 +70,7 @@ export const runnerNeverReady = defineRecognizer({
         missing: [missing("passes")],
       }));
     const findings = [...held, ...refused, ...byEvent];
+    undecided.push(...(events === undefined ? young.map(ofYoung) : []));
     return verdictOf(findings, undecided, "Every runner that exists has started.");
   },
 
@@ -126,7 +134,11 @@ const waitings: readonly { readonly reason: RegExp; readonly cause: Hold["cause"
   { reason: /^(RunContainerError|StartError)$/, cause: "configuration" },
 ];
 
-function heldBy(pod: PodView, events: readonly EventView[], asOfMs: number): Hold | undefined {
+function heldBy(
+  pod: PodView,
+  events: readonly EventView[],
+  asOfMs: number,
+): Hold | "soon to tell" | undefined {
   if (!isRunner(pod) || pod.phase !== "Pending" || pod.deletedMs !== undefined) return undefined;
   if (pod.containers.some((each) => each.restartCount > 0 || each.ended !== undefined)) {
     return undefined;
@@ -143,6 +155,7 @@ function heldBy(pod: PodView, events: readonly EventView[], asOfMs: number): Hol
     (event) => event.about === pod.ref && /^Failed(Mount|AttachVolume)$/.test(event.reason),
   );
   if (volume !== undefined) return { cause: "volume", says: volume.message };
+  if (asOfMs - (pod.createdMs ?? asOfMs) < PULL_MS) return "soon to tell";
   return { cause: "unknown", says: reason === "" ? "No reason is given." : reason };
 }
 
@@ -166,6 +179,11 @@ function awaitsPod(object: TerraformView, pods: readonly PodView[], asOfMs: numb
   return asOfMs - (ready.sinceMs ?? asOfMs) >= PATIENCE_MS && !runnerPodOf(object, pods);
 }
 
+function ofYoung(pod: PodView): Undecided {
+  const why = `${pod.key} has not started yet; only the events say what it waits for.`;
+  return { objects: [pod.ref], why, missing: [missing("events")] };
+}
+
 function ofEvent(event: EventView): Finding {
   const [, namespace = "", name = ""] = event.about.split("/");
   return {
@@ -178,10 +196,14 @@ function ofEvent(event: EventView): Finding {
   };
 }
 
-/** A refusal counts while it is the newest word on the object. */
-function isOver(object: TerraformView, line: LogLine): boolean {
-  return object.ready?.status === "True" && (object.ready.sinceMs ?? 0) > line.atMs;
+/** A refusal counts until the object is Ready or a later pass has its runner. */
+function isOver({ ready }: TerraformView, { error, lines }: PassView): boolean {
+  const refusedMs = error?.atMs ?? 0;
+  if (ready?.status === "True" && (ready.sinceMs ?? 0) > refusedMs) return true;
+  return lines.some((line) => line.atMs > refusedMs && HAS_RUNNER.test(line.message));
 }
+
+const HAS_RUNNER = /^(runner is running|setting up terraform)/;
 
 function ofPod(pod: PodView, { cause, says }: Hold): Finding {
   const name = pod.owner?.name ?? pod.name.replace(/-tf-runner$/, "");

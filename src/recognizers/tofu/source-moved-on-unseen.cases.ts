@@ -34,6 +34,15 @@ export const sourceMovedOnUnseenCases: RecognizerCases = {
         }),
     },
     {
+      why: "an apply that lives is older than the revision: it looks when that has ended",
+      scene: calm("10:30:00")
+        .source("apps/code", "main@sha1:2", "10:00:00")
+        .terraform("apps/web", { ready: ["Unknown", "Applying", "09:50:00"] })
+        .runner("apps/web", { node: "beta", created: "09:49:50" })
+        .log([["09:50:00", "apps/web", "load tf plan: ok"]]),
+      also: ["tofu/apply-long"],
+    },
+    {
       why: "the log shows a pass since, and the status its mark",
       scene: calm("10:30:00")
         .source("apps/code", "main@sha1:2", "10:00:00")
@@ -44,6 +53,14 @@ export const sourceMovedOnUnseenCases: RecognizerCases = {
     },
   ],
   inconclusive: [
+    {
+      why: "it is in an apply, and whether that goes on is not known without the pods",
+      scene: calm("10:30:00")
+        .source("apps/code", "main@sha1:2", "10:00:00")
+        .terraform("apps/web", { ready: ["Unknown", "Applying", "09:50:00"] })
+        .without("Pod"),
+      objects: ["Terraform/apps/web"],
+    },
     {
       why: "something wrote into its status since, and the log that would say what is missing",
       scene: calm("10:30:00")

@@ -1,4 +1,6 @@
+import type { NodeView, PodView } from "../../evidence/pods.ts";
 import { sourceOf } from "../../evidence/queue.ts";
+import { runnerFate } from "../../evidence/runners.ts";
 import type { SourceView } from "../../evidence/sources.ts";
 import type { TerraformView } from "../../evidence/terraforms.ts";
 import { citeReady } from "../cites.ts";
@@ -15,8 +17,9 @@ export const sourceMovedOnUnseen = defineRecognizer({
   summary: "Checks for objects that were not looked at since their source moved on.",
   plural: "objects have not seen their source's new revision",
   needs: ["terraforms", "sources"],
-  wants: ["passes"],
+  wants: ["passes", "pods", "nodes"],
   lookAlikes: [
+    { id: "tofu/apply-long", tellApart: "A run of it lives: it looks when that has ended." },
     { id: "tofu/suspended", tellApart: "spec.suspend is set: it is not meant to look." },
     {
       id: "tofu/worker-pool-exhausted",
@@ -24,12 +27,19 @@ export const sourceMovedOnUnseen = defineRecognizer({
     },
   ],
 
-  recognize({ terraforms, sources, passes }, { asOfMs }) {
+  recognize({ terraforms, sources, passes, pods, nodes }, { asOfMs }) {
     const findings: Finding[] = [];
     const undecided: Undecided[] = [];
     for (const object of terraforms) {
       const source = sourceOf(object, sources);
       if (source === undefined || !isUnseen(object, source, asOfMs)) continue;
+      const fate = callFate(object, pods, nodes);
+      if (fate === "lives") continue;
+      if (fate === "unknown") {
+        const why = `Whether the run that ${object.key} is in goes on is not known.`;
+        undecided.push({ objects: [object.ref], why, missing: [missing("pods")] });
+        continue;
+      }
       const pass = passes?.byObject.get(object.key);
       const updatedMs = source.updatedMs ?? 0;
       if (pass !== undefined && pass.last.atMs >= updatedMs) continue;
@@ -85,6 +95,18 @@ function isUnseen(object: TerraformView, source: SourceView, asOfMs: number): bo
   if (source.revision === object.attemptedRevision) return false;
   const patience = (object.intervalMs ?? 10 * MINUTE_MS) + 2 * MINUTE_MS;
   return asOfMs - source.updatedMs > patience;
+}
+
+/** A run that lives must end before anybody can look: of a long apply that is no fault. */
+function callFate(
+  object: TerraformView,
+  pods: readonly PodView[] | undefined,
+  nodes: readonly NodeView[] | undefined,
+): "none" | "lives" | "gone" | "unknown" {
+  if (object.inCall === undefined) return "none";
+  if (pods === undefined) return "unknown";
+  const { fate } = runnerFate(object, object.inCall.sinceMs, pods, nodes);
+  return fate === "gone" || fate === "unknown" ? fate : "lives";
 }
 
 /** Something wrote into its status since: somebody did look, whatever came of it. */
