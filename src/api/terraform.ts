@@ -53,6 +53,21 @@ export const EnvVar = object(
 );
 export type EnvVar = Static<typeof EnvVar>;
 
+const wholeRef = (of: string) =>
+  object(
+    { name: maybe(text(`Name of the ${of}.`)), optional: maybe(flag("May lack.")) },
+    `A ${of}.`,
+  );
+export const EnvFromSource = object(
+  {
+    prefix: maybe(text("Put before each key.")),
+    secretRef: maybe(wholeRef("Secret")),
+    configMapRef: maybe(wholeRef("ConfigMap")),
+  },
+  "All keys of a Secret or ConfigMap as environment variables.",
+);
+export type EnvFromSource = Static<typeof EnvFromSource>;
+
 export const CrossNamespaceSourceReference = object(
   {
     apiVersion: maybe(text("API version of the source.")),
@@ -163,7 +178,9 @@ const RunnerPodTemplate = object(
       object(
         {
           image: maybe(text("Image of the runner.")),
-          envFrom: maybe(podField("Sources of environment variables.")),
+          envFrom: maybe(
+            Type.Array(EnvFromSource, { description: "Sources of environment variables." }),
+          ),
           env: maybe(Type.Array(EnvVar, { description: "Environment variables." })),
           nodeSelector: maybe(stringMap("Node selector.")),
           affinity: maybe(podField("Affinity.")),

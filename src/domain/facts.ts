@@ -88,6 +88,8 @@ export type InputsFact =
        * the like, so that their change lets a plan stand that waits for approval.
        */
       readonly digest: string;
+      /** A digest of each Secret and ConfigMap read, by `Kind namespace/name`: what changed. */
+      readonly sources?: Readonly<Record<string, string>>;
     }
   | {
       readonly state: "failed";

@@ -4,24 +4,21 @@ import { OneObject, terraformOf } from "../testing/one-object.ts";
 import { fieldsInTheWay } from "./fields.ts";
 
 const used: Record<string, { spec: Partial<TerraformSpec>; path: string }> = {
-  "resources are chosen": { spec: { targets: ["a.b"] }, path: "spec.targets" },
   "locks are broken": {
     spec: { tfstate: { forceUnlock: "auto" } },
     path: "spec.tfstate.forceUnlock",
   },
-  "state lies in a cluster's Secret": {
-    spec: { backendConfig: { secretSuffix: "x" } },
-    path: "spec.backendConfig.secretSuffix",
+  "the credentials of a pod": {
+    spec: { backendConfig: { inClusterConfig: true } },
+    path: "spec.backendConfig.inClusterConfig",
   },
   "a runner pod has an image": {
     spec: { runnerPodTemplate: { spec: { image: "x" } } },
     path: "spec.runnerPodTemplate.spec.image",
   },
   "a service account": { spec: { serviceAccountName: "x" }, path: "spec.serviceAccountName" },
-  "another number at once": { spec: { parallelism: 3 }, path: "spec.parallelism" },
   values: { spec: { values: { a: 1 } }, path: "spec.values" },
   "a person holds the pass": { spec: { breakTheGlass: true }, path: "spec.breakTheGlass" },
-  "init does not upgrade": { spec: { upgradeOnInit: false }, path: "spec.upgradeOnInit" },
 };
 
 describe("fields that are not obeyed", () => {
@@ -87,6 +84,17 @@ const alike: Record<string, Partial<TerraformSpec>> = {
     backendConfig: {},
     runnerPodTemplate: { metadata: {}, spec: {} },
   },
+  "what is given to a run": {
+    targets: ["a.b"],
+    parallelism: 3,
+    upgradeOnInit: false,
+    tfVarsFiles: ["a.tfvars"],
+    backendConfigsFrom: [{ kind: "Secret", name: "s" }],
+    backendConfig: { secretSuffix: "x", configPath: "/home/me/.kube/config", labels: { a: "b" } },
+    cliConfigSecretRef: { name: "s" },
+    fileMappings: [{ secretRef: { name: "s", key: "k" }, location: "home", path: "x" }],
+  },
+  "a backend that is the module's own": { backendConfig: { disable: true } },
   "environment variables": { runnerPodTemplate: { spec: { env: [{ name: "A", value: "b" }] } } },
   "a custom configuration, which beats the rest of the backend": {
     backendConfig: { customConfiguration: 'backend "local" {}', secretSuffix: "x" },

@@ -27,7 +27,10 @@ export interface Engine {
 }
 
 /** The loop gather → decide → execute over all objects, and what keeps it going. */
-export function createEngine(ports: EnginePorts, options: Partial<EngineOptions> = {}): Engine {
+export function createEngine(
+  ports: EnginePorts,
+  options: Partial<EngineOptions> & Pick<EngineOptions, "digestKey">,
+): Engine {
   const all = { ...engineDefaults, ...options };
   const ended = Promise.withResolvers<"stopped" | "leadership lost">();
   let session: Session | undefined;

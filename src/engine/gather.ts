@@ -59,7 +59,7 @@ export async function gather(
       lastArtifactOf(terraform, ports, call),
       dependencyFacts(terraform, ports, call),
       dependantsOf(terraform, ports, call),
-      resolveInputs(terraform, store, call),
+      resolveInputs(terraform, ports, call),
       planFact(terraform, store, call),
       outputsFact(terraform, store, call),
       stateFact(terraform, ports, call),
@@ -91,7 +91,9 @@ export async function gather(
 }
 
 function inputsFact(result: InputsResult): Observed["inputs"] {
-  return result.state === "resolved" ? { state: "resolved", digest: result.inputs.digest } : result;
+  if (result.state === "failed") return result;
+  const { digest, sources } = result.inputs;
+  return { state: "resolved", digest, sources };
 }
 
 /** The source an object names, as a reference. */

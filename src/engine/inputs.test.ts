@@ -6,18 +6,32 @@ import { type Inputs, referencedInputs, resolveInputs } from "./inputs.ts";
 const call = { signal: new AbortController().signal };
 const objects = [
   secretOf("db", { password: "hunter2-hunter2", user: "root" }),
+  secretOf("odd", { "1-no-name": "x", GOOD: "from-odd", TOKEN: "t0ken-t0ken" }),
+  secretOf("tofurc", { "cli.tfrc": "disable_checkpoint = true" }),
   secretOf("pem", { key: "-----BEGIN-----\nAAAABBBBCCCC\n-----END-----\n" }),
   configMapOf("site", { region: "eu-1", user: "from-map" }),
 ];
 
-async function resolve(spec: Partial<TerraformSpec>, world = objects) {
-  return await resolveInputs(terraformOf(spec), await storeWith(...world), call);
+async function resolve(spec: Partial<TerraformSpec>, world = objects, key = "a key") {
+  const options = { crossNamespaceRefs: false, digestKey: Buffer.from(key) };
+  const store = await storeWith(...world);
+  return await resolveInputs(terraformOf(spec), { store, options }, call);
 }
-async function resolved(spec: Partial<TerraformSpec>, world = objects): Promise<Inputs> {
-  const result = await resolve(spec, world);
+async function resolved(
+  spec: Partial<TerraformSpec>,
+  world = objects,
+  key = "a key",
+): Promise<Inputs> {
+  const result = await resolve(spec, world, key);
   if (result.state === "failed") throw new Error(result.message);
   return result.inputs;
 }
+const envFrom = (...list: NonNullable<RunnerEnvFrom>) => ({
+  runnerPodTemplate: { spec: { envFrom: list } },
+});
+type RunnerEnvFrom = NonNullable<
+  NonNullable<TerraformSpec["runnerPodTemplate"]>["spec"]
+>["envFrom"];
 const env = (...list: NonNullable<RunnerEnv>) => ({ runnerPodTemplate: { spec: { env: list } } });
 type RunnerEnv = NonNullable<NonNullable<TerraformSpec["runnerPodTemplate"]>["spec"]>["env"];
 
@@ -87,9 +101,83 @@ describe("environment", () => {
       LATER: "x",
     });
   });
+
+  test("envFrom takes all keys that can be names, env and later entries win", async () => {
+    const spec = envFrom(
+      { configMapRef: { name: "site" }, prefix: "SITE_" },
+      { secretRef: { name: "odd" } },
+      { secretRef: { name: "none", optional: true } },
+    );
+    const { runnerPodTemplate } = env({ name: "GOOD", value: "$(TOKEN)!" });
+    spec.runnerPodTemplate.spec = { ...spec.runnerPodTemplate.spec, ...runnerPodTemplate.spec };
+    const { env: found, sensitive } = await resolved(spec);
+    expect(found).toEqual({
+      SITE_region: "eu-1",
+      SITE_user: "from-map",
+      TOKEN: "t0ken-t0ken",
+      GOOD: "t0ken-t0ken!",
+    });
+    expect(sensitive).toContain("t0ken-t0ken");
+  });
+});
+
+describe("files, backend and CLI configuration", () => {
+  const custom = { backendConfig: { customConfiguration: 'backend "s3" {}' } };
+  test("mapped files keep their bytes, and are secret", async () => {
+    const secretRef = { name: "pem", key: "key" };
+    const { files, sensitive } = await resolved({
+      fileMappings: [
+        { secretRef, location: "home", path: "/.ssh/id" },
+        { secretRef, location: "workspace", path: "more/x.pem" },
+      ],
+    });
+    expect(files.map(({ location, path }) => `${location} ${path}`)).toEqual([
+      "home .ssh/id",
+      "workspace more/x.pem",
+    ]);
+    expect(Buffer.from(files[0]?.content ?? []).toString()).toMatch(/^-----BEGIN-----\nAAAA/);
+    expect(sensitive).toContain("AAAABBBBCCCC");
+  });
+
+  test("backendConfigsFrom takes all keys or those listed, and later entries win", async () => {
+    const { backendConfig, backend } = await resolved({
+      ...custom,
+      backendConfigsFrom: [
+        { kind: "Secret", name: "db" },
+        { kind: "ConfigMap", name: "site", keys: ["user"] },
+        { kind: "Secret", name: "db", keys: ["nope"], optional: true },
+        { kind: "Secret", name: "none", optional: true },
+      ],
+    });
+    expect(backendConfig).toEqual({ password: "hunter2-hunter2", user: "from-map" });
+    expect(backend).toEqual({ is: "written", text: 'terraform {\nbackend "s3" {}\n}\n' });
+  });
+
+  const backends: Record<string, { backend: TerraformSpec["backendConfig"]; is: string | RegExp }> =
+    {
+      "nothing said: the state door": { backend: {}, is: "door" },
+      "disabled: the module's own, whatever else is said": {
+        backend: { disable: true, customConfiguration: 'backend "s3" {}' },
+        is: "module",
+      },
+      "a Secret in a cluster, its names escaped as HCL": {
+        backend: { secretSuffix: 'a"\u0024{b}', configPath: "/k", labels: { "x/y": "z" } },
+        is: /backend "kubernetes" \{\n {4}secret_suffix = "a\\"\$\$\{b\}"[\s\S]*"x\/y" = "z"/,
+      },
+    };
+  test.each(Object.entries(backends))("%s", async (_why, { backend, is }) => {
+    const found = (await resolved({ ...(backend && { backendConfig: backend }) })).backend;
+    expect(found.is === "written" ? found.text : found.is).toMatch(is);
+  });
+
+  test("the one key of cliConfigSecretRef is handed on", async () => {
+    const { cliConfig } = await resolved({ cliConfigSecretRef: { name: "tofurc" } });
+    expect(cliConfig).toBe("disable_checkpoint = true");
+  });
 });
 
 describe("what is wrong is said with field, object, key and mend, and without a value", () => {
+  const mapped = { location: "workspace" as const };
   const secret = (name: string, key: string) => ({ secretKeyRef: { name, key } });
   const cases: Record<string, { spec: Partial<TerraformSpec>; message: string; reason?: string }> =
     {
@@ -124,6 +212,66 @@ describe("what is wrong is said with field, object, key and mend, and without a 
         message:
           "spec.vars[0] (v).valueFrom: only secretKeyRef and configMapKeyRef can be read; " +
           "use one of them or value",
+      },
+      "a file of a Secret that has no such key, which upstream made empty": {
+        spec: { fileMappings: [{ ...mapped, secretRef: { name: "db", key: "nope" }, path: "x" }] },
+        message:
+          'spec.fileMappings[0].secretRef: Secret default/db has no key "nope"; ' +
+          "add the key to it, correct the name, or remove the field",
+        reason: "TFExecInitFailed",
+      },
+      "a file that would leave its folder": {
+        spec: {
+          fileMappings: [{ ...mapped, secretRef: { name: "db", key: "user" }, path: "a/../../x" }],
+        },
+        message: 'spec.fileMappings[0].path: "a/../../x" is no path of a file below it',
+        reason: "TFExecInitFailed",
+      },
+      "a file in the place of what OpenTofu keeps": {
+        spec: {
+          fileMappings: [
+            { ...mapped, secretRef: { name: "db", key: "user" }, path: ".terraform/x" },
+          ],
+        },
+        message: 'spec.fileMappings[0].path: ".terraform/x" is no path of a file below it',
+        reason: "TFExecInitFailed",
+      },
+      "attributes of a backend that nobody wrote": {
+        spec: { backendConfigsFrom: [{ kind: "Secret", name: "db" }] },
+        message:
+          "spec.backendConfigsFrom[0]: there is no backend that it could complete; write one in " +
+          "spec.backendConfig.customConfiguration, or set spec.backendConfig.disable to use the " +
+          "module's own",
+        reason: "TFExecInitFailed",
+      },
+      "an attribute that lacks, which upstream took for an empty string": {
+        spec: {
+          backendConfig: { disable: true },
+          backendConfigsFrom: [{ kind: "Secret", name: "db", keys: ["nope"] }],
+        },
+        message:
+          'spec.backendConfigsFrom[0].keys: Secret default/db has no key "nope"; ' +
+          "add the key to it, correct the name, or set optional: true",
+        reason: "TFExecInitFailed",
+      },
+      "a CLI configuration of another namespace": {
+        spec: { cliConfigSecretRef: { name: "gr-source", namespace: "other-ns" } },
+        message:
+          "cannot access secret other-ns/gr-source, cross-namespace references have been disabled",
+        reason: "AccessDenied",
+      },
+      "a CLI configuration beside others": {
+        spec: { cliConfigSecretRef: { name: "db" } },
+        message:
+          "spec.cliConfigSecretRef: Secret default/db must hold one key, " +
+          "and that must end with .tfrc",
+        reason: "TFExecNewFailed",
+      },
+      "a source of variables that is none": {
+        spec: envFrom({ prefix: "A_" }),
+        message:
+          "spec.runnerPodTemplate.spec.envFrom[0]: write secretRef or configMapRef, with a name",
+        reason: "TFExecInitFailed",
       },
       "a variable that upstream refuses too": {
         spec: env({ name: "TF_VAR_a", value: "1" }),
@@ -163,22 +311,66 @@ describe("the digest", () => {
     const turned = [secretOf("db", { user: "root", password: "hunter2-hunter2" })];
     expect((await resolved(spec)).digest).toBe((await resolved(spec, turned)).digest);
   });
-  test("changes with a value, with the environment and with the workspace", async () => {
-    const digests = await Promise.all([
-      resolved(spec),
-      resolved(spec, [secretOf("db", { password: "other", user: "root" })]),
-      resolved({ ...spec, ...env({ name: "A", value: "1" }) }),
-      resolved({ ...spec, workspace: "blue" }),
-    ]);
-    expect(new Set(digests.map(({ digest }) => digest)).size).toBe(4);
+  const secretRef = { name: "db", key: "user" };
+  const others: Record<string, { spec?: Partial<TerraformSpec>; db?: Record<string, string> }> = {
+    "a value": { db: { password: "other", user: "root" } },
+    "the environment": { spec: env({ name: "A", value: "1" }) },
+    "the workspace": { spec: { workspace: "blue" } },
+    "the targets": { spec: { targets: ["a.b"] } },
+    "the variable files": { spec: { tfVarsFiles: ["a.tfvars"] } },
+    "a mapped file": { spec: { fileMappings: [{ secretRef, location: "home", path: "x" }] } },
+    "the CLI configuration": { spec: { cliConfigSecretRef: { name: "tofurc" } } },
+    "the backend": { spec: { backendConfig: { disable: true } } },
+    "an attribute of the backend": {
+      spec: {
+        backendConfig: { disable: true },
+        backendConfigsFrom: [{ kind: "Secret", name: "db" }],
+      },
+    },
+  };
+  test.each(Object.entries(others))("changes with %s", async (_what, { spec: more, db }) => {
+    const world = db === undefined ? objects : [secretOf("db", db), ...objects.slice(1)];
+    expect((await resolved({ ...spec, ...more }, world)).digest).not.toBe(
+      (await resolved(spec)).digest,
+    );
+  });
+  test("does not change with what no plan depends on", async () => {
+    const more = { parallelism: 3, interval: "1h" };
+    expect((await resolved({ ...spec, ...more })).digest).toBe((await resolved(spec)).digest);
+  });
+  test("cannot be tried out without the engine's key", async () => {
+    const ours = await resolved(spec, objects, "our key");
+    const theirs = await resolved(spec, objects, "their key");
+    expect(ours.digest).not.toBe(theirs.digest);
+    expect(ours.sources).not.toEqual(theirs.sources);
+    expect(Object.keys(ours.sources)).toEqual(["Secret default/db"]);
   });
 });
 
 test("the objects referred to are known, so that their changes wake the object", () => {
+  const secretRef = { name: "files", key: "k" };
+  const pod = env({ name: "A", valueFrom: { secretKeyRef: { name: "pem", key: "key" } } });
   const terraform = terraformOf({
     vars: [{ name: "a", valueFrom: { configMapKeyRef: { name: "site", key: "k" } } }],
     varsFrom: [{ kind: "Secret", name: "db" }],
-    ...env({ name: "A", valueFrom: { secretKeyRef: { name: "pem", key: "key" } } }),
+    runnerPodTemplate: {
+      spec: { ...pod.runnerPodTemplate.spec, envFrom: [{ configMapRef: { name: "all" } }] },
+    },
+    backendConfigsFrom: [{ kind: "ConfigMap", name: "backend" }],
+    fileMappings: [{ secretRef, location: "home", path: "x" }],
+    readInputsFromSecrets: [{ name: "outputs", as: "other" }],
+    cliConfigSecretRef: { name: "tofurc", namespace: "ops" },
   });
-  expect(referencedInputs(terraform)).toEqual({ Secret: ["db", "pem"], ConfigMap: ["site"] });
+  expect(
+    referencedInputs(terraform).map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`),
+  ).toEqual([
+    "Secret default/db",
+    "ConfigMap default/backend",
+    "ConfigMap default/site",
+    "Secret default/pem",
+    "ConfigMap default/all",
+    "Secret default/files",
+    "Secret default/outputs",
+    "Secret ops/tofurc",
+  ]);
 });

@@ -7,8 +7,9 @@ import type { Call } from "../ports/call.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import type { InputFile, StartOrder } from "../ports/runner.ts";
 import type { StateAccess, StateDoor, StateId } from "../ports/state.ts";
+import { backendOf } from "./backend.ts";
 import { sha256Hex } from "./canonical.ts";
-import { type Inputs, resolveInputs } from "./inputs.ts";
+import { type InputPorts, type Inputs, resolveInputs } from "./inputs.ts";
 import { loadPlan } from "./plans.ts";
 
 /** Everything a runner is given for one run. Holds secrets; kept only until the run has started. */
@@ -20,8 +21,7 @@ export interface PreparedRun {
   files(call: Call): Promise<InputFile[]>;
 }
 
-export interface OrderPorts {
-  readonly store: ObjectStore;
+export interface OrderPorts extends InputPorts {
   readonly artifacts: ArtifactStore;
   readonly door: StateDoor | undefined;
 }
@@ -48,7 +48,7 @@ export async function prepareRun(
   call: Call,
 ): Promise<PreparedRun> {
   const terraform = await intendedObject(key, run, ports.store, call);
-  const resolved = await resolveInputs(terraform, ports.store, call);
+  const resolved = await resolveInputs(terraform, ports, call);
   if (resolved.state === "failed") throw new StaleIntent(resolved.message);
   const { inputs } = resolved;
   if (inputs.digest !== run.inputsDigest) throw stale("its variables or environment changed");
@@ -74,12 +74,7 @@ export function stateIdOf(terraform: Terraform): StateId {
 
 /** Whether the state lies behind the state door, and not in a backend of the object's own. */
 export function usesDoor(terraform: Terraform): boolean {
-  return customBackend(terraform) === undefined;
-}
-
-function customBackend(terraform: Terraform): string | undefined {
-  const text = terraform.spec.backendConfig?.customConfiguration;
-  return text === undefined || text === "" ? undefined : text;
+  return backendOf(terraform).is === "door";
 }
 
 function stale(why: string): StaleIntent {
@@ -174,7 +169,7 @@ interface Parts {
 function orderOf(terraform: Terraform, run: RunStatus, parts: Parts): StartOrder {
   const { spec } = terraform;
   const { inputs, access, plan } = parts;
-  const custom = customBackend(terraform);
+  const { backend } = inputs;
   const { namespace, name, workspace } = stateIdOf(terraform);
   return {
     runId: run.id,
@@ -188,8 +183,11 @@ function orderOf(terraform: Terraform, run: RunStatus, parts: Parts): StartOrder
     planDigest: plan === undefined ? undefined : sha256Hex(plan),
     env: { ...inputs.env, ...access?.env },
     variables: inputs.variables,
-    backend: custom === undefined ? access?.backend : `terraform {\n${custom}\n}\n`,
-    backendConfig: {},
+    backend: backend.is === "written" ? backend.text : access?.backend,
+    backendConfig: inputs.backendConfig,
+    backendRequired: backend.is !== "door",
+    files: inputs.files,
+    cliConfig: inputs.cliConfig,
     workspace,
     workspaceByAddress: access !== undefined,
     upgrade: spec.upgradeOnInit ?? true,

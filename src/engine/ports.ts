@@ -38,9 +38,14 @@ export interface EngineOptions {
   readonly runnerEnv: Readonly<Record<string, string>>;
   /** Sources and dependencies may lie in other namespaces. */
   readonly crossNamespaceRefs: boolean;
+  /**
+   * Secret of this engine: with it alone can a digest of inputs be tried out against guessed
+   * values. Another key makes every object plan anew, and does no other harm.
+   */
+  readonly digestKey: Uint8Array;
 }
 
-export const engineDefaults: EngineOptions = {
+export const engineDefaults: Omit<EngineOptions, "digestKey"> = {
   maxRuns: 4,
   passWorkers: 8,
   lostApply: "interrupt",

@@ -36,14 +36,10 @@ export class References {
 }
 
 function targetsOf(terraform: Terraform): string[] {
-  const { namespace } = keyOf(terraform);
   const source = sourceRefOf(terraform);
-  const inputs = referencedInputs(terraform);
-  const local = (kind: KindName) => (name: string) => `${kind}/${keyText({ namespace, name })}`;
   return [
     `${source.kind}/${keyText(source)}`,
     ...dependsOn(terraform).map((key) => `Terraform/${key}`),
-    ...inputs.Secret.map(local("Secret")),
-    ...inputs.ConfigMap.map(local("ConfigMap")),
+    ...referencedInputs(terraform).map((each) => `${each.kind}/${keyText(each)}`),
   ];
 }

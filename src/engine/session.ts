@@ -148,7 +148,7 @@ export class Session {
 
   #makeSupervisors(): Supervisors {
     const { clock, platform, logs, log, store, artifacts, door } = this.#ports;
-    const orders = { store, artifacts, door };
+    const orders = { store, artifacts, door, options: this.#options };
     const rescuing = { store, platform, door, log };
     return new Supervisors(
       {

@@ -16,6 +16,7 @@ import type { Log } from "../ports/log.ts";
 import { type ListenAddress, tokenFile } from "../server/access.ts";
 import { serveEngine } from "../server/server.ts";
 import { engineSocketPath } from "../server/socket.ts";
+import { keptDigestKey } from "./digest-key.ts";
 import { packageVersion, programFile } from "./package.ts";
 import { type Kept, openKept } from "./store.ts";
 
@@ -164,7 +165,12 @@ function engineOf(
       log,
       decide,
     },
-    { maxRuns: setup.maxRuns, lostApply: setup.lostApply, runnerEnv: setup.runnerEnv },
+    {
+      maxRuns: setup.maxRuns,
+      lostApply: setup.lostApply,
+      runnerEnv: setup.runnerEnv,
+      digestKey: keptDigestKey(join(dataDir, "digest.key")),
+    },
   );
 }
 

@@ -130,6 +130,14 @@ export interface InputFile {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
+/** A file that a run finds: below its own home folder, or below the root module's folder. */
+export interface OrderedFile {
+  readonly location: "home" | "workspace";
+  /** Relative, without parts that lead up. */
+  readonly path: string;
+  readonly content: Uint8Array;
+}
+
 /** Everything a run needs to be told. Secret values occur in env, variables and files. */
 export interface StartOrder {
   readonly runId: string;
@@ -150,6 +158,11 @@ export interface StartOrder {
   /** HCL text of backend_override.tf; undefined: none is written. */
   readonly backend: string | undefined;
   readonly backendConfig: Readonly<Record<string, string>>;
+  /** The state must lie outside of the run's folder, whoever says where. */
+  readonly backendRequired: boolean;
+  readonly files: readonly OrderedFile[];
+  /** Text of the tofu command's own configuration; undefined: whatever the machine has. */
+  readonly cliConfig: string | undefined;
   readonly workspace: string;
   /** The backend has no workspaces of its own: `workspace` only names the state. */
   readonly workspaceByAddress: boolean;

@@ -5,6 +5,7 @@ import type { RunEvent, StartOrder } from "../ports/runner.ts";
 import {
   type Entry,
   EntrySchema,
+  FileLocation,
   type Lock,
   Operation,
   type Outcome,
@@ -58,13 +59,17 @@ const readablePlans = {
   human: ReadablePlan.HUMAN,
 } as const;
 
+const locations = { home: FileLocation.HOME, workspace: FileLocation.WORKSPACE } as const;
+
 export function orderToMessage(order: StartOrder): StartRequest {
-  const { planDigest, backend, ...rest } = order;
+  const { planDigest, backend, cliConfig, ...rest } = order;
   const limits = Object.entries(order.stageLimitMs);
   return create(StartRequestSchema, {
     ...rest,
     ...(planDigest === undefined ? {} : { planDigest }),
     ...(backend === undefined ? {} : { backend }),
+    ...(cliConfig === undefined ? {} : { cliConfig }),
+    files: order.files.map((file) => ({ ...file, location: locations[file.location] })),
     protocolVersion: PROTOCOL_VERSION,
     epoch: BigInt(order.epoch),
     operation: order.operation === "plan" ? Operation.PLAN : Operation.APPLY,
@@ -86,6 +91,12 @@ export function orderFromMessage(message: StartRequest): StartOrder {
     ...rest,
     planDigest: rest.planDigest,
     backend: rest.backend,
+    cliConfig: rest.cliConfig,
+    files: rest.files.map(({ location, path, content }) => ({
+      location: locationFrom(location),
+      path,
+      content,
+    })),
     epoch: Number(rest.epoch),
     operation: operationFrom(rest.operation),
     readablePlan: (readable?.[0] ?? "none") as StartOrder["readablePlan"],
@@ -94,6 +105,12 @@ export function orderFromMessage(message: StartRequest): StartOrder {
     ),
     outputLimitBytes: Number(rest.outputLimitBytes),
   };
+}
+
+function locationFrom(location: FileLocation): StartOrder["files"][number]["location"] {
+  if (location === FileLocation.HOME) return "home";
+  if (location === FileLocation.WORKSPACE) return "workspace";
+  throw new MessageError(`File location ${location} is not known to this version`);
 }
 
 /** order.json. */

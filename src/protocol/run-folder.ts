@@ -11,6 +11,8 @@ import { join } from "node:path";
  *     order.json      the order, stored before it is acknowledged; holds secrets
  *     in/             artifact.tar.gz, plan.bin as received
  *     work/           the extracted artifact; tofu's folder is work/<path>
+ *     home/           the run's own home folder, if files are mapped into it
+ *     cli.tfrc        the tofu command's own configuration, if the order has one
  *     journal/        000001.json …, one entry a file: written, fsynced, renamed, then reported
  *     steps/          <stage>.json (ProcessIdentity of the group's leader), .out, .err, .exit,
  *                     .interrupted (made before its one and only SIGINT is sent)
@@ -27,6 +29,9 @@ export interface RunFolder {
   readonly order: string;
   readonly inputs: string;
   readonly work: string;
+  readonly home: string;
+  readonly cliConfig: string;
+  readonly backendConfig: string;
   readonly journal: string;
   readonly steps: string;
   readonly log: string;
@@ -44,6 +49,9 @@ export function runFolder(root: string): RunFolder {
     order: join(root, "order.json"),
     inputs: join(root, "in"),
     work: join(root, "work"),
+    home: join(root, "home"),
+    cliConfig: join(root, "cli.tfrc"),
+    backendConfig: join(root, "backend.tfbackend"),
     journal: join(root, "journal"),
     steps: join(root, "steps"),
     log: join(root, "log.txt"),

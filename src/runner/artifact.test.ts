@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { Header, type ReadEntry } from "tar";
 import { afterAll, describe, expect, test } from "vitest";
-import { extractArtifact, fileInArtifact, folderInArtifact } from "./artifact.ts";
+import { extractArtifact, folderInArtifact, varFileInArtifact } from "./artifact.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "nigari-artifact-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -224,9 +224,12 @@ describe("a path of the spec", () => {
     await expect(folderInArtifact(root, path, "spec.path")).rejects.toThrow(says);
   });
 
-  test("a file is found in the same way", async () => {
-    const field = "spec.tfVarsFiles";
-    expect(await fileInArtifact(root, "common.tfvars", field)).toBe(join(root, "common.tfvars"));
-    await expect(fileInArtifact(root, "live", field)).rejects.toThrow("not a file");
+  test("a variable file is found in the same way, and fails the plan", async () => {
+    expect(await varFileInArtifact(root, "common.tfvars")).toBe(join(root, "common.tfvars"));
+    await expect(varFileInArtifact(root, "live")).rejects.toThrow("not a file");
+    await expect(varFileInArtifact(root, "no.tfvars")).rejects.toMatchObject({
+      message: expect.stringContaining("tfvars file's path does not exist"),
+      outcome: { stage: "plan", reason: "TFExecPlanFailed" },
+    });
   });
 });

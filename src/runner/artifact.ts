@@ -120,7 +120,7 @@ async function staysInside(root: string, link: string): Promise<boolean> {
  * of the artifact; `field` is named in the message.
  */
 export async function folderInArtifact(root: string, path: string, field: string): Promise<string> {
-  const found = await inArtifact(root, path, field);
+  const found = await inArtifact(root, path, { named: field, stage: "artifact" });
   if (!(await stat(found)).isDirectory()) {
     throw new StageFailure(
       "artifact",
@@ -130,32 +130,34 @@ export async function folderInArtifact(root: string, path: string, field: string
   return found;
 }
 
-/** The file below `root` that a path of the spec names; fails like `folderInArtifact`. */
-export async function fileInArtifact(root: string, path: string, field: string): Promise<string> {
-  const found = await inArtifact(root, path, field);
+/** The variable file below `root` that spec.tfVarsFiles names; what is wrong fails the plan. */
+export async function varFileInArtifact(root: string, path: string): Promise<string> {
+  // The first words are upstream's, for people and scripts look for them.
+  const named = "tfvars file's path does not exist: spec.tfVarsFiles";
+  const found = await inArtifact(root, path, { named, stage: "plan" });
   if (!(await stat(found)).isFile()) {
-    throw new StageFailure(
-      "artifact",
-      `${field} "${path}" is a folder in the artifact, not a file`,
-    );
+    throw new StageFailure("plan", `${named} "${path}" is a folder in the artifact, not a file`);
   }
   return found;
 }
 
-async function inArtifact(root: string, path: string, field: string): Promise<string> {
+interface Asked {
+  /** What the message begins with, before the path. */
+  readonly named: string;
+  readonly stage: "artifact" | "plan";
+}
+
+async function inArtifact(root: string, path: string, { named, stage }: Asked): Promise<string> {
   const top = await realpath(root);
   // As Flux does it: whatever the path says, it is taken as if the root were the file system's.
   const wanted = join(top, join("/", path));
   const found = await realpath(wanted).catch(() => undefined);
   if (found === undefined || (await lstat(found).catch(() => undefined)) === undefined) {
     const mend = "see that the path is in the source at this revision and not left out of it";
-    throw new StageFailure(
-      "artifact",
-      `${field} "${path}" does not exist in the artifact; ${mend}`,
-    );
+    throw new StageFailure(stage, `${named} "${path}" does not exist in the artifact; ${mend}`);
   }
   if (found !== top && !found.startsWith(top + sep)) {
-    throw new StageFailure("artifact", `${field} "${path}" leads out of the artifact`);
+    throw new StageFailure(stage, `${named} "${path}" leads out of the artifact`);
   }
   return found;
 }

@@ -1,4 +1,4 @@
-import { copyFile, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Stage } from "../api/terraform.ts";
 import { moveDurably, writeDurably } from "../protocol/durable.ts";
@@ -6,14 +6,13 @@ import type { RunOutcome } from "../protocol/messages.ts";
 import { notInState } from "../protocol/tofu-state.ts";
 import {
   applyArguments,
-  backendConfigText,
   initArguments,
   outputArguments,
   planArguments,
   showArguments,
   workspaceArguments,
 } from "./arguments.ts";
-import { extractArtifact, fileInArtifact, folderInArtifact } from "./artifact.ts";
+import { extractArtifact, folderInArtifact, varFileInArtifact } from "./artifact.ts";
 import {
   failureOf,
   type RunContext,
@@ -23,6 +22,7 @@ import {
 } from "./command.ts";
 import { findTofu, tofuEnvironment } from "./environment.ts";
 import { StageFailure, StageStopped } from "./failure.ts";
+import { layOut, refuseLostState } from "./layout.ts";
 import { digestOf, outputFactsOf, summaryOf } from "./results.ts";
 import { findWorkspaceRead } from "./workspace-reads.ts";
 
@@ -106,21 +106,13 @@ class Operation {
 
   async #init(): Promise<void> {
     const { folder, order } = this.#context;
-    this.#env = tofuEnvironment(this.#environment, order.env);
+    const laid = await layOut(order, { folder, cwd: this.#cwd });
+    this.#env = { ...tofuEnvironment(this.#environment, order.env), ...laid.env };
     this.#program = findTofu(this.#env);
-    const variables = checkedVariables(order.variables);
-    await writeFresh(join(this.#cwd, "generated.auto.tfvars.json"), variables);
-    if (order.backend !== undefined) {
-      await writeFresh(join(this.#cwd, "backend_override.tf"), order.backend);
-    }
-    let config: string | undefined;
-    if (Object.keys(order.backendConfig).length > 0) {
-      config = join(folder.root, "backend.tfbackend");
-      await writeFresh(config, backendConfigText(order.backendConfig));
-    }
-    const args = initArguments(order, config);
+    const args = initArguments(order, laid.backendConfigFile);
     const result = await this.#tofu({ stage: "init", args, output: "text" });
     if (result.end.exitCode !== 0) throw failureOf("init", result);
+    if (order.backendRequired) await refuseLostState(this.#cwd);
   }
 
   async #workspace(): Promise<void> {
@@ -154,7 +146,7 @@ class Operation {
     const { folder, order } = this.#context;
     const varFiles: string[] = [];
     for (const file of order.varFiles) {
-      varFiles.push(await fileInArtifact(folder.work, file, "spec.tfVarsFiles"));
+      varFiles.push(await varFileInArtifact(folder.work, file));
     }
     const plan = join(folder.files, "plan.bin");
     const args = planArguments(order, { plan, varFiles });
@@ -284,27 +276,6 @@ class Operation {
     const where = { program: this.#program, cwd: this.#cwd, env: this.#env };
     return await runTofu(this.#context, { ...command, ...where });
   }
-}
-
-function checkedVariables(text: string): string {
-  if (text === "") return "{}";
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    value = undefined;
-  }
-  // The text itself, for its numbers may have more digits than ours.
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
-  throw new StageFailure("init", "The variables are not a JSON object", {
-    reason: "VarsGenerationFailed",
-  });
-}
-
-/** In the place of whatever the source has there, be it a link to somewhere else. */
-async function writeFresh(path: string, text: string): Promise<void> {
-  await rm(path, { force: true });
-  await writeFile(path, text, { mode: 0o600, flag: "wx" });
 }
 
 async function synced(path: string): Promise<void> {

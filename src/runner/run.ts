@@ -98,7 +98,9 @@ export class Run {
       folder.inputs,
       folder.work,
       folder.steps,
-      join(folder.root, "backend.tfbackend"),
+      folder.home,
+      folder.cliConfig,
+      folder.backendConfig,
       // A state that nobody may have taken over yet is not ours to throw away.
       ...files.filter((name) => name !== "errored.tfstate").map((name) => join(folder.files, name)),
     ];

@@ -21,7 +21,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file runner.proto.
  */
 export const file_runner: GenFile = /*@__PURE__*/
-  fileDesc("CgxydW5uZXIucHJvdG8SEG5pZ2FyaS5ydW5uZXIudjEiKAoMSGVsbG9SZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0ikgEKDUhlbGxvUmVzcG9uc2USGAoQcHJvdG9jb2xfdmVyc2lvbhgBIAEoDRIWCg5ydW5uZXJfdmVyc2lvbhgCIAEoCRIOCgZydW5faWQYAyABKAkSDwoHYm9vdF9pZBgEIAEoCRILCgNwaWQYBSABKA0SDwoHc3RhcnRlZBgGIAEoCBIQCghmaW5pc2hlZBgHIAEoCCJZCg5QdXRGaWxlUmVxdWVzdBIuCgZoZWFkZXIYASABKAsyHC5uaWdhcmkucnVubmVyLnYxLkZpbGVIZWFkZXJIABIPCgVjaHVuaxgCIAEoDEgAQgYKBHBhcnQiPgoKRmlsZUhlYWRlchIMCgRuYW1lGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRISCgpzaXplX2J5dGVzGAMgASgEIhEKD1B1dEZpbGVSZXNwb25zZSK4BwoMU3RhcnRSZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0SDgoGcnVuX2lkGAIgASgJEg0KBWVwb2NoGAMgASgEEhEKCW5hbWVzcGFjZRgEIAEoCRIMCgRuYW1lGAUgASgJEi4KCW9wZXJhdGlvbhgGIAEoDjIbLm5pZ2FyaS5ydW5uZXIudjEuT3BlcmF0aW9uEg8KB2Rlc3Ryb3kYByABKAgSDAoEcGF0aBgIIAEoCRIXCg9hcnRpZmFjdF9kaWdlc3QYCSABKAkSGAoLcGxhbl9kaWdlc3QYCiABKAlIAIgBARI0CgNlbnYYCyADKAsyJy5uaWdhcmkucnVubmVyLnYxLlN0YXJ0UmVxdWVzdC5FbnZFbnRyeRIRCgl2YXJpYWJsZXMYDCABKAkSFAoHYmFja2VuZBgNIAEoCUgBiAEBEkkKDmJhY2tlbmRfY29uZmlnGA4gAygLMjEubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuQmFja2VuZENvbmZpZ0VudHJ5EhEKCXdvcmtzcGFjZRgPIAEoCRIcChR3b3Jrc3BhY2VfYnlfYWRkcmVzcxgQIAEoCBIPCgd1cGdyYWRlGBEgASgIEgwKBGxvY2sYEiABKAgSFAoMbG9ja190aW1lb3V0GBMgASgJEg8KB3JlZnJlc2gYFCABKAgSDwoHdGFyZ2V0cxgVIAMoCRITCgtwYXJhbGxlbGlzbRgWIAEoDRIRCgl2YXJfZmlsZXMYFyADKAkSNQoNcmVhZGFibGVfcGxhbhgYIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuUmVhZGFibGVQbGFuEg8KB291dHB1dHMYGSABKAgSEQoJc2Vuc2l0aXZlGBogAygJEkgKDnN0YWdlX2xpbWl0X21zGBsgAygLMjAubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuU3RhZ2VMaW1pdE1zRW50cnkSGgoSb3V0cHV0X2xpbWl0X2J5dGVzGBwgASgEGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNAoSQmFja2VuZENvbmZpZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMwoRU3RhZ2VMaW1pdE1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4AUIOCgxfcGxhbl9kaWdlc3RCCgoIX2JhY2tlbmQiDwoNU3RhcnRSZXNwb25zZSI5CgxXYXRjaFJlcXVlc3QSFQoNZnJvbV9zZXF1ZW5jZRgBIAEoBBISCgpsb2dfb2Zmc2V0GAIgASgEIp4BCg1XYXRjaFJlc3BvbnNlEjAKCWhlYXJ0YmVhdBgBIAEoCzIbLm5pZ2FyaS5ydW5uZXIudjEuSGVhcnRiZWF0SAASKAoDbG9nGAIgASgLMhkubmlnYXJpLnJ1bm5lci52MS5Mb2dMaW5lSAASKAoFZW50cnkYAyABKAsyFy5uaWdhcmkucnVubmVyLnYxLkVudHJ5SABCBwoFZXZlbnQiCwoJSGVhcnRiZWF0IicKB0xvZ0xpbmUSDgoGb2Zmc2V0GAEgASgEEgwKBGxpbmUYAiABKAkirgEKBUVudHJ5EhAKCHNlcXVlbmNlGAEgASgEEi0KBXN0YWdlGAIgASgLMhwubmlnYXJpLnJ1bm5lci52MS5TdGFnZUJlZ3VuSAASLgoIcHJvZ3Jlc3MYAyABKAsyGi5uaWdhcmkucnVubmVyLnYxLlByb2dyZXNzSAASLAoHb3V0Y29tZRgEIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0Y29tZUgAQgYKBGJvZHkiJwoKU3RhZ2VCZWd1bhINCgVzdGFnZRgBIAEoCRIKCgJhdBgCIAEoCSJcCghQcm9ncmVzcxIQCghyZXNvdXJjZRgBIAEoCRIOCgZhY3Rpb24YAiABKAkSLgoFc3RhdGUYAyABKA4yHy5uaWdhcmkucnVubmVyLnYxLlByb2dyZXNzU3RhdGUi+wEKB091dGNvbWUSLAoHcGxhbm5lZBgBIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuUGxhbm5lZEgAEiwKB2FwcGxpZWQYAiABKAsyGS5uaWdhcmkucnVubmVyLnYxLkFwcGxpZWRIABIqCgZmYWlsZWQYAyABKAsyGC5uaWdhcmkucnVubmVyLnYxLkZhaWxlZEgAEjAKCWNhbmNlbGxlZBgEIAEoCzIbLm5pZ2FyaS5ydW5uZXIudjEuQ2FuY2VsbGVkSAASLgoIb3JwaGFuZWQYBSABKAsyGi5uaWdhcmkucnVubmVyLnYxLk9ycGhhbmVkSABCBgoEa2luZCLGAQoHUGxhbm5lZBIPCgdjaGFuZ2VzGAEgASgIEgsKA2FkZBgCIAEoDRIOCgZjaGFuZ2UYAyABKA0SDwoHZGVzdHJveRgEIAEoDRIOCgZpbXBvcnQYBSABKA0SEwoLcGxhbl9kaWdlc3QYBiABKAkSGgoSbm90aGluZ190b19kZXN0cm95GAcgASgIEi8KB291dHB1dHMYCCABKAsyGS5uaWdhcmkucnVubmVyLnYxLk91dHB1dHNIAIgBAUIKCghfb3V0cHV0cyJGCgdBcHBsaWVkEi8KB291dHB1dHMYASABKAsyGS5uaWdhcmkucnVubmVyLnYxLk91dHB1dHNIAIgBAUIKCghfb3V0cHV0cyIyCgdPdXRwdXRzEicKBWl0ZW1zGAEgAygLMhgubmlnYXJpLnJ1bm5lci52MS5PdXRwdXQiKQoGT3V0cHV0EgwKBG5hbWUYASABKAkSEQoJc2Vuc2l0aXZlGAIgASgIItEBCgZGYWlsZWQSDQoFc3RhZ2UYASABKAkSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSFgoJZXhpdF9jb2RlGAQgASgNSACIAQESKQoEbG9jaxgFIAEoCzIWLm5pZ2FyaS5ydW5uZXIudjEuTG9ja0gBiAEBEhIKCnBsYW5fc3RhbGUYBiABKAgSFQoNc3RhdGVfcmVzY3VlZBgHIAEoCBISCgp1bnJlY29yZGVkGAggAygJQgwKCl9leGl0X2NvZGVCBwoFX2xvY2siQwoETG9jaxIKCgJpZBgBIAEoCRIRCglvcGVyYXRpb24YAiABKAkSCwoDd2hvGAMgASgJEg8KB2NyZWF0ZWQYBCABKAkiKwoJQ2FuY2VsbGVkEg0KBXN0YWdlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiagoIT3JwaGFuZWQSDQoFc3RhZ2UYASABKAkSFgoJZXhpdF9jb2RlGAIgASgNSACIAQESEgoKdW5yZWNvcmRlZBgDIAMoCRIVCg1zdGF0ZV9yZXNjdWVkGAQgASgIQgwKCl9leGl0X2NvZGUiIQoNQ2FuY2VsUmVxdWVzdBIQCghncmFjZV9tcxgBIAEoBCIQCg5DYW5jZWxSZXNwb25zZSIfCg9SZWFkRmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCSJbChBSZWFkRmlsZVJlc3BvbnNlEi4KBmhlYWRlchgBIAEoCzIcLm5pZ2FyaS5ydW5uZXIudjEuRmlsZUhlYWRlckgAEg8KBWNodW5rGAIgASgMSABCBgoEcGFydCIQCg5SZWxlYXNlUmVxdWVzdCIRCg9SZWxlYXNlUmVzcG9uc2UqTwoJT3BlcmF0aW9uEhkKFU9QRVJBVElPTl9VTlNQRUNJRklFRBAAEhIKDk9QRVJBVElPTl9QTEFOEAESEwoPT1BFUkFUSU9OX0FQUExZEAIqdgoMUmVhZGFibGVQbGFuEh0KGVJFQURBQkxFX1BMQU5fVU5TUEVDSUZJRUQQABIWChJSRUFEQUJMRV9QTEFOX05PTkUQARIWChJSRUFEQUJMRV9QTEFOX0pTT04QAhIXChNSRUFEQUJMRV9QTEFOX0hVTUFOEAMqfwoNUHJvZ3Jlc3NTdGF0ZRIeChpQUk9HUkVTU19TVEFURV9VTlNQRUNJRklFRBAAEhoKFlBST0dSRVNTX1NUQVRFX1NUQVJURUQQARIXChNQUk9HUkVTU19TVEFURV9ET05FEAISGQoVUFJPR1JFU1NfU1RBVEVfRkFJTEVEEAMyrAQKBlJ1bm5lchJICgVIZWxsbxIeLm5pZ2FyaS5ydW5uZXIudjEuSGVsbG9SZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5IZWxsb1Jlc3BvbnNlElAKB1B1dEZpbGUSIC5uaWdhcmkucnVubmVyLnYxLlB1dEZpbGVSZXF1ZXN0GiEubmlnYXJpLnJ1bm5lci52MS5QdXRGaWxlUmVzcG9uc2UoARJICgVTdGFydBIeLm5pZ2FyaS5ydW5uZXIudjEuU3RhcnRSZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlc3BvbnNlEkoKBVdhdGNoEh4ubmlnYXJpLnJ1bm5lci52MS5XYXRjaFJlcXVlc3QaHy5uaWdhcmkucnVubmVyLnYxLldhdGNoUmVzcG9uc2UwARJLCgZDYW5jZWwSHy5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlcXVlc3QaIC5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlc3BvbnNlElMKCFJlYWRGaWxlEiEubmlnYXJpLnJ1bm5lci52MS5SZWFkRmlsZVJlcXVlc3QaIi5uaWdhcmkucnVubmVyLnYxLlJlYWRGaWxlUmVzcG9uc2UwARJOCgdSZWxlYXNlEiAubmlnYXJpLnJ1bm5lci52MS5SZWxlYXNlUmVxdWVzdBohLm5pZ2FyaS5ydW5uZXIudjEuUmVsZWFzZVJlc3BvbnNlYgZwcm90bzM");
+  fileDesc("CgxydW5uZXIucHJvdG8SEG5pZ2FyaS5ydW5uZXIudjEiKAoMSGVsbG9SZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0ikgEKDUhlbGxvUmVzcG9uc2USGAoQcHJvdG9jb2xfdmVyc2lvbhgBIAEoDRIWCg5ydW5uZXJfdmVyc2lvbhgCIAEoCRIOCgZydW5faWQYAyABKAkSDwoHYm9vdF9pZBgEIAEoCRILCgNwaWQYBSABKA0SDwoHc3RhcnRlZBgGIAEoCBIQCghmaW5pc2hlZBgHIAEoCCJZCg5QdXRGaWxlUmVxdWVzdBIuCgZoZWFkZXIYASABKAsyHC5uaWdhcmkucnVubmVyLnYxLkZpbGVIZWFkZXJIABIPCgVjaHVuaxgCIAEoDEgAQgYKBHBhcnQiPgoKRmlsZUhlYWRlchIMCgRuYW1lGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRISCgpzaXplX2J5dGVzGAMgASgEIhEKD1B1dEZpbGVSZXNwb25zZSKnCAoMU3RhcnRSZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0SDgoGcnVuX2lkGAIgASgJEg0KBWVwb2NoGAMgASgEEhEKCW5hbWVzcGFjZRgEIAEoCRIMCgRuYW1lGAUgASgJEi4KCW9wZXJhdGlvbhgGIAEoDjIbLm5pZ2FyaS5ydW5uZXIudjEuT3BlcmF0aW9uEg8KB2Rlc3Ryb3kYByABKAgSDAoEcGF0aBgIIAEoCRIXCg9hcnRpZmFjdF9kaWdlc3QYCSABKAkSGAoLcGxhbl9kaWdlc3QYCiABKAlIAIgBARI0CgNlbnYYCyADKAsyJy5uaWdhcmkucnVubmVyLnYxLlN0YXJ0UmVxdWVzdC5FbnZFbnRyeRIRCgl2YXJpYWJsZXMYDCABKAkSFAoHYmFja2VuZBgNIAEoCUgBiAEBEkkKDmJhY2tlbmRfY29uZmlnGA4gAygLMjEubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuQmFja2VuZENvbmZpZ0VudHJ5EhEKCXdvcmtzcGFjZRgPIAEoCRIcChR3b3Jrc3BhY2VfYnlfYWRkcmVzcxgQIAEoCBIPCgd1cGdyYWRlGBEgASgIEgwKBGxvY2sYEiABKAgSFAoMbG9ja190aW1lb3V0GBMgASgJEg8KB3JlZnJlc2gYFCABKAgSDwoHdGFyZ2V0cxgVIAMoCRITCgtwYXJhbGxlbGlzbRgWIAEoDRIRCgl2YXJfZmlsZXMYFyADKAkSNQoNcmVhZGFibGVfcGxhbhgYIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuUmVhZGFibGVQbGFuEg8KB291dHB1dHMYGSABKAgSEQoJc2Vuc2l0aXZlGBogAygJEkgKDnN0YWdlX2xpbWl0X21zGBsgAygLMjAubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuU3RhZ2VMaW1pdE1zRW50cnkSGgoSb3V0cHV0X2xpbWl0X2J5dGVzGBwgASgEEisKBWZpbGVzGB0gAygLMhwubmlnYXJpLnJ1bm5lci52MS5NYXBwZWRGaWxlEhcKCmNsaV9jb25maWcYHiABKAlIAogBARIYChBiYWNrZW5kX3JlcXVpcmVkGB8gASgIGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNAoSQmFja2VuZENvbmZpZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMwoRU3RhZ2VMaW1pdE1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4AUIOCgxfcGxhbl9kaWdlc3RCCgoIX2JhY2tlbmRCDQoLX2NsaV9jb25maWciXQoKTWFwcGVkRmlsZRIwCghsb2NhdGlvbhgBIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuRmlsZUxvY2F0aW9uEgwKBHBhdGgYAiABKAkSDwoHY29udGVudBgDIAEoDCIPCg1TdGFydFJlc3BvbnNlIjkKDFdhdGNoUmVxdWVzdBIVCg1mcm9tX3NlcXVlbmNlGAEgASgEEhIKCmxvZ19vZmZzZXQYAiABKAQingEKDVdhdGNoUmVzcG9uc2USMAoJaGVhcnRiZWF0GAEgASgLMhsubmlnYXJpLnJ1bm5lci52MS5IZWFydGJlYXRIABIoCgNsb2cYAiABKAsyGS5uaWdhcmkucnVubmVyLnYxLkxvZ0xpbmVIABIoCgVlbnRyeRgDIAEoCzIXLm5pZ2FyaS5ydW5uZXIudjEuRW50cnlIAEIHCgVldmVudCILCglIZWFydGJlYXQiJwoHTG9nTGluZRIOCgZvZmZzZXQYASABKAQSDAoEbGluZRgCIAEoCSKuAQoFRW50cnkSEAoIc2VxdWVuY2UYASABKAQSLQoFc3RhZ2UYAiABKAsyHC5uaWdhcmkucnVubmVyLnYxLlN0YWdlQmVndW5IABIuCghwcm9ncmVzcxgDIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NIABIsCgdvdXRjb21lGAQgASgLMhkubmlnYXJpLnJ1bm5lci52MS5PdXRjb21lSABCBgoEYm9keSInCgpTdGFnZUJlZ3VuEg0KBXN0YWdlGAEgASgJEgoKAmF0GAIgASgJIlwKCFByb2dyZXNzEhAKCHJlc291cmNlGAEgASgJEg4KBmFjdGlvbhgCIAEoCRIuCgVzdGF0ZRgDIAEoDjIfLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NTdGF0ZSL7AQoHT3V0Y29tZRIsCgdwbGFubmVkGAEgASgLMhkubmlnYXJpLnJ1bm5lci52MS5QbGFubmVkSAASLAoHYXBwbGllZBgCIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuQXBwbGllZEgAEioKBmZhaWxlZBgDIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuRmFpbGVkSAASMAoJY2FuY2VsbGVkGAQgASgLMhsubmlnYXJpLnJ1bm5lci52MS5DYW5jZWxsZWRIABIuCghvcnBoYW5lZBgFIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuT3JwaGFuZWRIAEIGCgRraW5kIsYBCgdQbGFubmVkEg8KB2NoYW5nZXMYASABKAgSCwoDYWRkGAIgASgNEg4KBmNoYW5nZRgDIAEoDRIPCgdkZXN0cm95GAQgASgNEg4KBmltcG9ydBgFIAEoDRITCgtwbGFuX2RpZ2VzdBgGIAEoCRIaChJub3RoaW5nX3RvX2Rlc3Ryb3kYByABKAgSLwoHb3V0cHV0cxgIIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBQgoKCF9vdXRwdXRzIkYKB0FwcGxpZWQSLwoHb3V0cHV0cxgBIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBQgoKCF9vdXRwdXRzIjIKB091dHB1dHMSJwoFaXRlbXMYASADKAsyGC5uaWdhcmkucnVubmVyLnYxLk91dHB1dCIpCgZPdXRwdXQSDAoEbmFtZRgBIAEoCRIRCglzZW5zaXRpdmUYAiABKAgi0QEKBkZhaWxlZBINCgVzdGFnZRgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIWCglleGl0X2NvZGUYBCABKA1IAIgBARIpCgRsb2NrGAUgASgLMhYubmlnYXJpLnJ1bm5lci52MS5Mb2NrSAGIAQESEgoKcGxhbl9zdGFsZRgGIAEoCBIVCg1zdGF0ZV9yZXNjdWVkGAcgASgIEhIKCnVucmVjb3JkZWQYCCADKAlCDAoKX2V4aXRfY29kZUIHCgVfbG9jayJDCgRMb2NrEgoKAmlkGAEgASgJEhEKCW9wZXJhdGlvbhgCIAEoCRILCgN3aG8YAyABKAkSDwoHY3JlYXRlZBgEIAEoCSIrCglDYW5jZWxsZWQSDQoFc3RhZ2UYASABKAkSDwoHbWVzc2FnZRgCIAEoCSJqCghPcnBoYW5lZBINCgVzdGFnZRgBIAEoCRIWCglleGl0X2NvZGUYAiABKA1IAIgBARISCgp1bnJlY29yZGVkGAMgAygJEhUKDXN0YXRlX3Jlc2N1ZWQYBCABKAhCDAoKX2V4aXRfY29kZSIhCg1DYW5jZWxSZXF1ZXN0EhAKCGdyYWNlX21zGAEgASgEIhAKDkNhbmNlbFJlc3BvbnNlIh8KD1JlYWRGaWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJIlsKEFJlYWRGaWxlUmVzcG9uc2USLgoGaGVhZGVyGAEgASgLMhwubmlnYXJpLnJ1bm5lci52MS5GaWxlSGVhZGVySAASDwoFY2h1bmsYAiABKAxIAEIGCgRwYXJ0IhAKDlJlbGVhc2VSZXF1ZXN0IhEKD1JlbGVhc2VSZXNwb25zZSpiCgxGaWxlTG9jYXRpb24SHQoZRklMRV9MT0NBVElPTl9VTlNQRUNJRklFRBAAEhYKEkZJTEVfTE9DQVRJT05fSE9NRRABEhsKF0ZJTEVfTE9DQVRJT05fV09SS1NQQUNFEAIqTwoJT3BlcmF0aW9uEhkKFU9QRVJBVElPTl9VTlNQRUNJRklFRBAAEhIKDk9QRVJBVElPTl9QTEFOEAESEwoPT1BFUkFUSU9OX0FQUExZEAIqdgoMUmVhZGFibGVQbGFuEh0KGVJFQURBQkxFX1BMQU5fVU5TUEVDSUZJRUQQABIWChJSRUFEQUJMRV9QTEFOX05PTkUQARIWChJSRUFEQUJMRV9QTEFOX0pTT04QAhIXChNSRUFEQUJMRV9QTEFOX0hVTUFOEAMqfwoNUHJvZ3Jlc3NTdGF0ZRIeChpQUk9HUkVTU19TVEFURV9VTlNQRUNJRklFRBAAEhoKFlBST0dSRVNTX1NUQVRFX1NUQVJURUQQARIXChNQUk9HUkVTU19TVEFURV9ET05FEAISGQoVUFJPR1JFU1NfU1RBVEVfRkFJTEVEEAMyrAQKBlJ1bm5lchJICgVIZWxsbxIeLm5pZ2FyaS5ydW5uZXIudjEuSGVsbG9SZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5IZWxsb1Jlc3BvbnNlElAKB1B1dEZpbGUSIC5uaWdhcmkucnVubmVyLnYxLlB1dEZpbGVSZXF1ZXN0GiEubmlnYXJpLnJ1bm5lci52MS5QdXRGaWxlUmVzcG9uc2UoARJICgVTdGFydBIeLm5pZ2FyaS5ydW5uZXIudjEuU3RhcnRSZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlc3BvbnNlEkoKBVdhdGNoEh4ubmlnYXJpLnJ1bm5lci52MS5XYXRjaFJlcXVlc3QaHy5uaWdhcmkucnVubmVyLnYxLldhdGNoUmVzcG9uc2UwARJLCgZDYW5jZWwSHy5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlcXVlc3QaIC5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlc3BvbnNlElMKCFJlYWRGaWxlEiEubmlnYXJpLnJ1bm5lci52MS5SZWFkRmlsZVJlcXVlc3QaIi5uaWdhcmkucnVubmVyLnYxLlJlYWRGaWxlUmVzcG9uc2UwARJOCgdSZWxlYXNlEiAubmlnYXJpLnJ1bm5lci52MS5SZWxlYXNlUmVxdWVzdBohLm5pZ2FyaS5ydW5uZXIudjEuUmVsZWFzZVJlc3BvbnNlYgZwcm90bzM");
 
 /**
  * @generated from message nigari.runner.v1.HelloRequest
@@ -167,7 +167,7 @@ export const PutFileResponseSchema: GenMessage<PutFileResponse> = /*@__PURE__*/
   messageDesc(file_runner, 4);
 
 /**
- * Holds secrets (env, variables, backend, backend_config, sensitive).
+ * Holds secrets (env, variables, backend, backend_config, files, cli_config, sensitive).
  *
  * @generated from message nigari.runner.v1.StartRequest
  */
@@ -339,6 +339,25 @@ export type StartRequest = Message<"nigari.runner.v1.StartRequest"> & {
    * @generated from field: uint64 output_limit_bytes = 28;
    */
   outputLimitBytes: bigint;
+
+  /**
+   * @generated from field: repeated nigari.runner.v1.MappedFile files = 29;
+   */
+  files: MappedFile[];
+
+  /**
+   * Text of the tofu command's own configuration; absent: whatever the machine has.
+   *
+   * @generated from field: optional string cli_config = 30;
+   */
+  cliConfig?: string | undefined;
+
+  /**
+   * The state must lie outside of the run's folder, whoever says where.
+   *
+   * @generated from field: bool backend_required = 31;
+   */
+  backendRequired: boolean;
 };
 
 /**
@@ -347,6 +366,35 @@ export type StartRequest = Message<"nigari.runner.v1.StartRequest"> & {
  */
 export const StartRequestSchema: GenMessage<StartRequest> = /*@__PURE__*/
   messageDesc(file_runner, 5);
+
+/**
+ * @generated from message nigari.runner.v1.MappedFile
+ */
+export type MappedFile = Message<"nigari.runner.v1.MappedFile"> & {
+  /**
+   * @generated from field: nigari.runner.v1.FileLocation location = 1;
+   */
+  location: FileLocation;
+
+  /**
+   * Relative, without parts that lead up.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * @generated from field: bytes content = 3;
+   */
+  content: Uint8Array;
+};
+
+/**
+ * Describes the message nigari.runner.v1.MappedFile.
+ * Use `create(MappedFileSchema)` to create a new message.
+ */
+export const MappedFileSchema: GenMessage<MappedFile> = /*@__PURE__*/
+  messageDesc(file_runner, 6);
 
 /**
  * @generated from message nigari.runner.v1.StartResponse
@@ -359,7 +407,7 @@ export type StartResponse = Message<"nigari.runner.v1.StartResponse"> & {
  * Use `create(StartResponseSchema)` to create a new message.
  */
 export const StartResponseSchema: GenMessage<StartResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 6);
+  messageDesc(file_runner, 7);
 
 /**
  * @generated from message nigari.runner.v1.WatchRequest
@@ -385,7 +433,7 @@ export type WatchRequest = Message<"nigari.runner.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 7);
+  messageDesc(file_runner, 8);
 
 /**
  * @generated from message nigari.runner.v1.WatchResponse
@@ -420,7 +468,7 @@ export type WatchResponse = Message<"nigari.runner.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 8);
+  messageDesc(file_runner, 9);
 
 /**
  * @generated from message nigari.runner.v1.Heartbeat
@@ -433,7 +481,7 @@ export type Heartbeat = Message<"nigari.runner.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_runner, 9);
+  messageDesc(file_runner, 10);
 
 /**
  * @generated from message nigari.runner.v1.LogLine
@@ -457,7 +505,7 @@ export type LogLine = Message<"nigari.runner.v1.LogLine"> & {
  * Use `create(LogLineSchema)` to create a new message.
  */
 export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
-  messageDesc(file_runner, 10);
+  messageDesc(file_runner, 11);
 
 /**
  * One entry of the run's journal: on disk, with fsync, before it is sent. Sequence numbers begin
@@ -500,7 +548,7 @@ export type Entry = Message<"nigari.runner.v1.Entry"> & {
  * Use `create(EntrySchema)` to create a new message.
  */
 export const EntrySchema: GenMessage<Entry> = /*@__PURE__*/
-  messageDesc(file_runner, 11);
+  messageDesc(file_runner, 12);
 
 /**
  * @generated from message nigari.runner.v1.StageBegun
@@ -526,7 +574,7 @@ export type StageBegun = Message<"nigari.runner.v1.StageBegun"> & {
  * Use `create(StageBegunSchema)` to create a new message.
  */
 export const StageBegunSchema: GenMessage<StageBegun> = /*@__PURE__*/
-  messageDesc(file_runner, 12);
+  messageDesc(file_runner, 13);
 
 /**
  * @generated from message nigari.runner.v1.Progress
@@ -557,7 +605,7 @@ export type Progress = Message<"nigari.runner.v1.Progress"> & {
  * Use `create(ProgressSchema)` to create a new message.
  */
 export const ProgressSchema: GenMessage<Progress> = /*@__PURE__*/
-  messageDesc(file_runner, 13);
+  messageDesc(file_runner, 14);
 
 /**
  * @generated from message nigari.runner.v1.Outcome
@@ -604,7 +652,7 @@ export type Outcome = Message<"nigari.runner.v1.Outcome"> & {
  * Use `create(OutcomeSchema)` to create a new message.
  */
 export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_runner, 14);
+  messageDesc(file_runner, 15);
 
 /**
  * @generated from message nigari.runner.v1.Planned
@@ -660,7 +708,7 @@ export type Planned = Message<"nigari.runner.v1.Planned"> & {
  * Use `create(PlannedSchema)` to create a new message.
  */
 export const PlannedSchema: GenMessage<Planned> = /*@__PURE__*/
-  messageDesc(file_runner, 15);
+  messageDesc(file_runner, 16);
 
 /**
  * @generated from message nigari.runner.v1.Applied
@@ -677,7 +725,7 @@ export type Applied = Message<"nigari.runner.v1.Applied"> & {
  * Use `create(AppliedSchema)` to create a new message.
  */
 export const AppliedSchema: GenMessage<Applied> = /*@__PURE__*/
-  messageDesc(file_runner, 16);
+  messageDesc(file_runner, 17);
 
 /**
  * Names only; the values lie in outputs.json.
@@ -696,7 +744,7 @@ export type Outputs = Message<"nigari.runner.v1.Outputs"> & {
  * Use `create(OutputsSchema)` to create a new message.
  */
 export const OutputsSchema: GenMessage<Outputs> = /*@__PURE__*/
-  messageDesc(file_runner, 17);
+  messageDesc(file_runner, 18);
 
 /**
  * @generated from message nigari.runner.v1.Output
@@ -718,7 +766,7 @@ export type Output = Message<"nigari.runner.v1.Output"> & {
  * Use `create(OutputSchema)` to create a new message.
  */
 export const OutputSchema: GenMessage<Output> = /*@__PURE__*/
-  messageDesc(file_runner, 18);
+  messageDesc(file_runner, 19);
 
 /**
  * @generated from message nigari.runner.v1.Failed
@@ -774,7 +822,7 @@ export type Failed = Message<"nigari.runner.v1.Failed"> & {
  * Use `create(FailedSchema)` to create a new message.
  */
 export const FailedSchema: GenMessage<Failed> = /*@__PURE__*/
-  messageDesc(file_runner, 19);
+  messageDesc(file_runner, 20);
 
 /**
  * A state lock as OpenTofu describes it.
@@ -810,7 +858,7 @@ export type Lock = Message<"nigari.runner.v1.Lock"> & {
  * Use `create(LockSchema)` to create a new message.
  */
 export const LockSchema: GenMessage<Lock> = /*@__PURE__*/
-  messageDesc(file_runner, 20);
+  messageDesc(file_runner, 21);
 
 /**
  * @generated from message nigari.runner.v1.Cancelled
@@ -832,7 +880,7 @@ export type Cancelled = Message<"nigari.runner.v1.Cancelled"> & {
  * Use `create(CancelledSchema)` to create a new message.
  */
 export const CancelledSchema: GenMessage<Cancelled> = /*@__PURE__*/
-  messageDesc(file_runner, 21);
+  messageDesc(file_runner, 22);
 
 /**
  * An earlier runner of this run died; said by who found what it left.
@@ -868,7 +916,7 @@ export type Orphaned = Message<"nigari.runner.v1.Orphaned"> & {
  * Use `create(OrphanedSchema)` to create a new message.
  */
 export const OrphanedSchema: GenMessage<Orphaned> = /*@__PURE__*/
-  messageDesc(file_runner, 22);
+  messageDesc(file_runner, 23);
 
 /**
  * @generated from message nigari.runner.v1.CancelRequest
@@ -885,7 +933,7 @@ export type CancelRequest = Message<"nigari.runner.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 23);
+  messageDesc(file_runner, 24);
 
 /**
  * @generated from message nigari.runner.v1.CancelResponse
@@ -898,7 +946,7 @@ export type CancelResponse = Message<"nigari.runner.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 24);
+  messageDesc(file_runner, 25);
 
 /**
  * @generated from message nigari.runner.v1.ReadFileRequest
@@ -917,7 +965,7 @@ export type ReadFileRequest = Message<"nigari.runner.v1.ReadFileRequest"> & {
  * Use `create(ReadFileRequestSchema)` to create a new message.
  */
 export const ReadFileRequestSchema: GenMessage<ReadFileRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 25);
+  messageDesc(file_runner, 26);
 
 /**
  * @generated from message nigari.runner.v1.ReadFileResponse
@@ -946,7 +994,7 @@ export type ReadFileResponse = Message<"nigari.runner.v1.ReadFileResponse"> & {
  * Use `create(ReadFileResponseSchema)` to create a new message.
  */
 export const ReadFileResponseSchema: GenMessage<ReadFileResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 26);
+  messageDesc(file_runner, 27);
 
 /**
  * @generated from message nigari.runner.v1.ReleaseRequest
@@ -959,7 +1007,7 @@ export type ReleaseRequest = Message<"nigari.runner.v1.ReleaseRequest"> & {
  * Use `create(ReleaseRequestSchema)` to create a new message.
  */
 export const ReleaseRequestSchema: GenMessage<ReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 27);
+  messageDesc(file_runner, 28);
 
 /**
  * @generated from message nigari.runner.v1.ReleaseResponse
@@ -972,7 +1020,42 @@ export type ReleaseResponse = Message<"nigari.runner.v1.ReleaseResponse"> & {
  * Use `create(ReleaseResponseSchema)` to create a new message.
  */
 export const ReleaseResponseSchema: GenMessage<ReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 28);
+  messageDesc(file_runner, 29);
+
+/**
+ * @generated from enum nigari.runner.v1.FileLocation
+ */
+export const FileLocation = {
+  /**
+   * @generated from enum value: FILE_LOCATION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A home folder that the run has for itself alone.
+   *
+   * @generated from enum value: FILE_LOCATION_HOME = 1;
+   */
+  HOME: 1,
+
+  /**
+   * The folder of the root module.
+   *
+   * @generated from enum value: FILE_LOCATION_WORKSPACE = 2;
+   */
+  WORKSPACE: 2,
+} as const;
+
+/**
+ * @generated from enum nigari.runner.v1.FileLocation
+ */
+export type FileLocation = (typeof FileLocation)[keyof typeof FileLocation] | UnknownEnum;
+
+/**
+ * Describes the enum nigari.runner.v1.FileLocation.
+ */
+export const FileLocationSchema: GenEnum<FileLocation> = /*@__PURE__*/
+  enumDesc(file_runner, 0);
 
 /**
  * @generated from enum nigari.runner.v1.Operation
@@ -1003,7 +1086,7 @@ export type Operation = (typeof Operation)[keyof typeof Operation] | UnknownEnum
  * Describes the enum nigari.runner.v1.Operation.
  */
 export const OperationSchema: GenEnum<Operation> = /*@__PURE__*/
-  enumDesc(file_runner, 0);
+  enumDesc(file_runner, 1);
 
 /**
  * @generated from enum nigari.runner.v1.ReadablePlan
@@ -1039,7 +1122,7 @@ export type ReadablePlan = (typeof ReadablePlan)[keyof typeof ReadablePlan] | Un
  * Describes the enum nigari.runner.v1.ReadablePlan.
  */
 export const ReadablePlanSchema: GenEnum<ReadablePlan> = /*@__PURE__*/
-  enumDesc(file_runner, 1);
+  enumDesc(file_runner, 2);
 
 /**
  * @generated from enum nigari.runner.v1.ProgressState
@@ -1075,7 +1158,7 @@ export type ProgressState = (typeof ProgressState)[keyof typeof ProgressState] |
  * Describes the enum nigari.runner.v1.ProgressState.
  */
 export const ProgressStateSchema: GenEnum<ProgressState> = /*@__PURE__*/
-  enumDesc(file_runner, 2);
+  enumDesc(file_runner, 3);
 
 /**
  * @generated from service nigari.runner.v1.Runner

@@ -71,7 +71,10 @@ export class World {
   /** Starts an engine on what there is. */
   async start(options: { life?: Life } = {}): Promise<LivingEngine> {
     const life = options.life ?? new Life();
-    const engine = createEngine(this.#portsFor(life), this.#options.engine ?? {});
+    const engine = createEngine(this.#portsFor(life), {
+      digestKey: Buffer.from("a key for tests"),
+      ...this.#options.engine,
+    });
     // An engine that is killed while it starts never says that it has.
     engine.start(new AbortController().signal).catch((error: unknown) => {
       this.bugs.push(`start: ${String(error)}`);
