@@ -7,6 +7,8 @@ export const REQUESTED_AT = "reconcile.fluxcd.io/requestedAt";
 export const ACCEPT = "nigari.dev/accept";
 /** Value, any: a person asks for a new plan in the place of the pending one. */
 export const REPLAN = "nigari.dev/replan";
+/** Value: `status.stateInQuestion`, that is the state which a person takes for the right one. */
+export const ACCEPT_STATE = "nigari.dev/accept-state";
 /** Value: the id of a silent run that a person orders to be ended, even during an apply. */
 export const END_RUN = "nigari.dev/end-run";
 /** Annotation: what a manifest said when it was last applied, as JSON. */
@@ -81,6 +83,8 @@ export const REASON = {
   runRecovered: "RunRecovered",
   /** State was rescued that is not the current one; a person accepts or drops it. */
   stateRescued: "StateRescued",
+  /** The state is not the one that was known: it vanished, lost its content, or is another. */
+  stateChanged: "StateChanged",
   /** An apply was lost and its result cannot be known; a person must look. */
   runResultUnknown: "RunResultUnknown",
   /** The plan shown went stale and was replaced. */

@@ -427,6 +427,20 @@ const HeldStatus = object(
   "Nigari: nothing is applied until a person has looked.",
 );
 
+export const StateStatus = object(
+  {
+    present: flag("There is one. False: a person accepted that there is none."),
+    lineage: maybe(text("Its lineage; absent while no run has read it.")),
+    serial: Type.Integer({ description: "Its serial, or one that it is not below." }),
+    resources: maybe(Type.Integer({ description: "Managed resources in it, where known." })),
+    workspace: text("Workspace."),
+    place: text("Which backend: another text means another place."),
+    seenAt: text("When it was seen so first."),
+  },
+  "Nigari: the state as it was known last; one that does not fit it is not worked on.",
+);
+export type StateStatus = Static<typeof StateStatus>;
+
 export const TerraformStatus = Type.Object({
   observedGeneration: maybe(Type.Integer({ description: "-1 until first looked at." })),
   lastHandledReconcileAt: maybe(text("Value of requestedAt that was handled last.")),
@@ -467,6 +481,10 @@ export const TerraformStatus = Type.Object({
   held: maybe(HeldStatus),
   drift: maybe(DriftStatus),
   replanned: maybe(ReplanStatus),
+  state: maybe(StateStatus),
+  stateInQuestion: maybe(
+    text("Nigari: the state found instead; what nigari.dev/accept-state must say to accept it."),
+  ),
 });
 export type TerraformStatus = Static<typeof TerraformStatus>;
 

@@ -602,13 +602,59 @@ describe("a state", () => {
       [2, "current"],
       [1, "history"],
     ]);
-    expect((await run("state", "list", "app")).out).toMatch(/^ID +SERIAL +KEPT +WRITTEN BY/);
+    expect((await run("state", "list", "app")).out).toMatch(
+      /^ID +SERIAL +RESOURCES +KEPT +WRITTEN BY/,
+    );
     const old = await run("state", "show", "app", "--version", versions[1]?.id ?? "");
     expect(old).toMatchObject({ code: 0 });
     expect(old.out).toContain('"serial":1');
     const none = await run("state", "show", "app", "--version", "v99");
     expect(none).toMatchObject({ code: 4 });
     expect(none.err).toContain('No version v99 is kept; "nigari state list app"');
+  });
+});
+
+describe("a state of before", () => {
+  const file = (serial: number, mark = "", lineage = "l1") =>
+    new TextEncoder().encode(JSON.stringify({ version: 4, serial, lineage, mark, resources: [] }));
+
+  test("is made current once more, above every serial that was", async () => {
+    const { run, store, shell } = stage();
+    await put(store, {});
+    for (const [serial, mark] of [
+      [1, "good"],
+      [6, "bad"],
+    ] as const) {
+      shell.readFile = async () => file(serial, mark);
+      await run("state", "push", "app", "f");
+    }
+    const history = await run("state", "history", "app", "-o", "json");
+    const [, good]: { id: string }[] = JSON.parse(history.out);
+    const back = await run("state", "rollback", "app", good?.id ?? "");
+    expect(back).toMatchObject({ code: 0 });
+    expect(back.out).toContain(`State of app is ${good?.id} once more, as serial 7`);
+    expect((await run("state", "show", "app")).out).toContain('"mark":"good"');
+    const none = await run("state", "rollback", "app", "v99");
+    expect(none).toMatchObject({ code: 1 });
+    expect(none.err).toContain("has no version v99 to roll back to");
+  });
+
+  test("is accepted as it is asked about, and nothing else is", async () => {
+    const { run, store } = stage();
+    const stateInQuestion = "none-instead-of-l1/7";
+    await put(store, {}, { stateInQuestion });
+    expect(await run("state", "accept", "app")).toMatchObject({
+      code: 0,
+      out: `Accepted the state of app: ${stateInQuestion}\n`,
+    });
+    expect((await app(store)).metadata.annotations).toMatchObject({
+      "nigari.dev/accept-state": stateInQuestion,
+      "reconcile.fluxcd.io/requestedAt": expect.any(String),
+    });
+    await store.update({ ...(await app(store)), status: {} }, "status", call());
+    const idle = await run("state", "accept", "app");
+    expect(idle).toMatchObject({ code: 1 });
+    expect(idle.err).toContain("No state of app is in question");
   });
 });
 

@@ -6,6 +6,7 @@ import type { DoctorParts } from "./commands/doctor.ts";
 import { addDoctor } from "./commands/doctor-verbs.ts";
 import { addLesson } from "./commands/lesson-verbs.ts";
 import { addRunbook } from "./commands/runbook-verbs.ts";
+import { addStateChanging, addStateReading } from "./commands/state-verbs.ts";
 import type { WaitFlags } from "./commands/wait.ts";
 import { type CommonFlags, type Context, withWorld } from "./context.ts";
 import { outputForm } from "./output-flag.ts";
@@ -285,38 +286,8 @@ function addState(program: Command, shell: Shell, done: Done): void {
   const verb = async (command: Command, run: (context: Context) => Promise<number>) =>
     done(await withWorld(shell, common(command), run));
   const state = program.command("state").description("states that Nigari keeps");
-  state
-    .command("list")
-    .description("all states, or all kept versions of one")
-    .argument("[name]")
-    .option("--workspace <name>", "workspace; the object's own without it")
-    .action(async (name, options, command: Command) => {
-      const { stateList } = await import("./commands/state.ts");
-      await verb(command, (context) => stateList(context, name, options));
-    });
-  state
-    .command("show")
-    .description("a state's JSON (it may hold secrets)")
-    .argument("<name>")
-    .option("--workspace <name>", "workspace; the object's own without it")
-    .option("--version <id>", "an older version, or one kept aside")
-    .action(async (name, options, command: Command) => {
-      const { stateShow } = await import("./commands/state.ts");
-      await verb(command, (context) => stateShow(context, name, options));
-    });
-  state
-    .command("push")
-    .description("make a file, or a version kept aside, the current state")
-    .argument("<name>")
-    .argument("[file]", "a state file, or - for standard input")
-    .option("--workspace <name>", "workspace; the object's own without it")
-    .option("--accept <id>", "a version kept aside")
-    .option("--drop <id>", "forget a version kept aside")
-    .option("--force", "without a look at lineage, serial and the object", false)
-    .action(async (name, file, options, command: Command) => {
-      const { statePush } = await import("./commands/state.ts");
-      await verb(command, (context) => statePush(context, name, file, options));
-    });
+  addStateReading(state, verb);
+  addStateChanging(state, verb);
 }
 
 function addVersion(program: Command, shell: Shell, done: Done): void {

@@ -4,10 +4,12 @@ import type { Ground } from "./ground.ts";
 import { effectPauseMs } from "./limits.ts";
 import { change, type Outcome, openPass, type Pass, wantsDestroy, withEffects } from "./pass.ts";
 import { isAtRest } from "./standing.ts";
+import { judged, judgeState, seenIn } from "./state-guard.ts";
 import { admit } from "./steps/admit.ts";
 import { dependencies } from "./steps/dependencies.ts";
 import { due, isReason } from "./steps/due.ts";
 import { finalize } from "./steps/finalize.ts";
+import { guardState } from "./steps/guard-state.ts";
 import { idle } from "./steps/idle.ts";
 import { inputs } from "./steps/inputs.ts";
 import { pending } from "./steps/pending.ts";
@@ -41,6 +43,7 @@ function steps(pass: Pass): Outcome {
     finalize(pass) ??
     rescued(pass) ??
     idle(pass) ??
+    guardState(pass) ??
     grounded(pass)
   );
 }
@@ -119,7 +122,7 @@ function complete(pass: Pass, outcome: Outcome): Decision {
   const rest = isAtRest(standing);
   // What a run found holds for the spec it obeyed, not for one that was edited meanwhile.
   const generation = (outcome.fields.run ?? pass.fields.run)?.generation ?? pass.generation;
-  const fields = change(outcome.fields, {
+  const fields = change(stateKnown(pass, outcome), {
     ...(rest ? { observedGeneration: generation } : {}),
     // A pass that began after the request and came to rest has answered it, whatever it found.
     ...(rest && outcome.fields.run === undefined && pass.fields.run === undefined
@@ -140,6 +143,15 @@ function complete(pass: Pass, outcome: Outcome): Decision {
     requeueAfterMs: requeueAfter(pass, outcome),
     why: outcome.why,
   };
+}
+
+/** The fields with the state as it is known now; while a run goes on it moves, and is its own. */
+function stateKnown(pass: Pass, outcome: Outcome): Outcome["fields"] {
+  const { fields } = outcome;
+  const seen = seenIn(pass.observed.state);
+  const goesOn = pass.fields.run !== undefined && fields.run !== undefined;
+  if (seen === "hidden" || goesOn) return fields;
+  return judged(fields, pass, judgeState(pass, seen), seen);
 }
 
 function requeueAfter(pass: Pass, outcome: Outcome): number | undefined {

@@ -117,12 +117,35 @@ export type OutputsSecretFact =
 export interface StateFact {
   /** Lock on the state, where the backend can be asked (state door). */
   readonly lock: LockFact | undefined;
+  /** The current state, where it can be asked for without a run (state door). */
+  readonly head?: StateHeadFact | undefined;
+  /** Which backend it lies in: the same text means the same place, for one workspace. */
+  readonly place?: string;
   /**
    * Versions kept aside that a person must accept or drop. What an outcome calls `stateRescued`
    * stands here from the same pass on, unless it could be made the current state.
    */
   readonly rescued: readonly RescuedState[];
 }
+
+export type StateHeadFact =
+  /** There is none. `former`: the last one that there was. */
+  | { readonly state: "absent"; readonly former: FoundState | undefined }
+  | ({
+      readonly state: "present" /** Of the run that wrote it; undefined: a person did. */;
+      readonly runId: string | undefined;
+    } & FoundState);
+
+/** A state as it was read: its head, and what is in it. */
+export interface FoundState {
+  readonly serial: number;
+  readonly lineage: string;
+  /** Managed resources in it; undefined where it does not say (encrypted). */
+  readonly resources: number | undefined;
+}
+
+/** "absent": the plan was made on no state at all. */
+export type PlannedOn = ({ readonly state: "present" } & FoundState) | { readonly state: "absent" };
 
 export interface LockFact {
   readonly id: string;
@@ -214,6 +237,8 @@ export type RunOutcome =
       readonly nothingToDestroy: boolean;
       /** Present if the plan found no changes and outputs were read. */
       readonly outputs: readonly OutputFact[] | undefined;
+      /** The state that the plan was made on, if the plan file tells (not an encrypted one). */
+      readonly state?: PlannedOn | undefined;
     }
   | { readonly kind: "applied"; readonly outputs: readonly OutputFact[] | undefined }
   | {

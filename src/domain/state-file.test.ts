@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readStateHead, StateScanner } from "./state-file.ts";
+import { readStateHead, StateScanner, withSerial } from "./state-file.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const head = (text: string) => readStateHead(bytes(text));
@@ -44,7 +44,72 @@ test("a state: left behind by a first apply that never reached its backend", () 
   expect(head('{"version":4,"serial":1,"lineage":""}')).toEqual({ serial: 1, lineage: "" });
 });
 test.each(Object.entries(states))("a state: %s", (_why, text) => {
-  expect(head(text)).toEqual({ serial: 7, lineage: "L" });
+  expect(head(text)).toMatchObject({ serial: 7, lineage: "L" });
+});
+
+describe("managed resources", () => {
+  const managed = { mode: "managed", type: "a", name: "b", instances: [{ mode: "managed" }] };
+  const data = {
+    module: "module.x",
+    mode: "data",
+    instances: [{ attributes: { mode: "managed" } }],
+  };
+  const count = (more: object) =>
+    head(JSON.stringify({ version: 4, serial: 7, lineage: "L", ...more }));
+  const cases: [string, object, number | undefined][] = [
+    ["none at all", { resources: [] }, 0],
+    ["data is none", { resources: [data] }, 0],
+    ["each counts once, however its instances look", { resources: [data, managed, managed] }, 2],
+    ["only in the state's own list", { outputs: { resources: [managed] }, resources: [] }, 0],
+    ["a list before is no list of resources", { x: [managed], resources: [managed], y: [data] }, 1],
+    ["not known where there is no list", {}, undefined],
+    ["not known of an encrypted state", { resources: [], encrypted_data: "x" }, undefined],
+  ];
+  test.each(cases)("%s", (_what, more, resources) => {
+    expect(count(more)).toEqual(
+      resources === undefined
+        ? { serial: 7, lineage: "L" }
+        : { serial: 7, lineage: "L", resources },
+    );
+  });
+});
+
+describe("another serial", () => {
+  async function* cut(content: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < content.length; at += size) yield content.subarray(at, at + size);
+  }
+  test.each(Object.entries(states))(
+    "%s: nothing else changes, however it is cut",
+    async (_, text) => {
+      const scanner = new StateScanner();
+      scanner.feed(bytes(text));
+      scanner.end();
+      const place = scanner.serialPlace();
+      const last = text.lastIndexOf('"serial":') + 9;
+      const wanted = text.includes('"serial": 7')
+        ? text.replace('"serial": 7', '"serial": 1234')
+        : `${text.slice(0, last)}1234${text.slice(last + 1)}`;
+      for (const size of [1, 2, 3, 7, 64, text.length]) {
+        const parts: Uint8Array[] = [];
+        for await (const part of withSerial(cut(bytes(text), size), place, 1234)) parts.push(part);
+        expect(Buffer.concat(parts).toString()).toBe(wanted);
+      }
+      expect(head(wanted)).toMatchObject({ serial: 1234 });
+    },
+  );
+
+  test("one of several digits that is cut in the middle", async () => {
+    const text = '{"version":4,"serial":123456,"lineage":"L"}';
+    const scanner = new StateScanner();
+    for (const byte of bytes(text)) scanner.feed(Uint8Array.of(byte));
+    scanner.end();
+    for (let size = 1; size < text.length; size += 1) {
+      const parts: Uint8Array[] = [];
+      const content = cut(bytes(text), size);
+      for await (const part of withSerial(content, scanner.serialPlace(), 9)) parts.push(part);
+      expect(Buffer.concat(parts).toString()).toBe('{"version":4,"serial":9,"lineage":"L"}');
+    }
+  });
 });
 
 const rubbish: Record<string, { text: string; problem: string | RegExp }> = {

@@ -6,10 +6,18 @@ export interface StateHead {
   readonly serial: number;
   /** Empty if tofu never reached its backend: a lineage is begun with the first write. */
   readonly lineage: string;
+  /** Managed resources in it; undefined where it does not say, as in an encrypted one. */
+  readonly resources?: number | undefined;
 }
 /** Why some bytes are no state file: "it has no lineage". Quotes nothing of them. */
 export interface NotAState {
   readonly problem: string;
+}
+
+/** Where the value of `serial` stands in a state file, in bytes; `end` is behind it. */
+export interface SerialPlace {
+  readonly start: number;
+  readonly end: number;
 }
 
 export function readStateHead(content: Uint8Array): StateHead | NotAState {
@@ -60,6 +68,11 @@ export class StateScanner {
   /** The token's text, as far as it is of use. */
   #text: number[] = [];
   #key = "";
+  /** Inside of the list of resources: its own items are three levels deep. */
+  #inResources = false;
+  #managed = 0;
+  #serialStart = 0;
+  #serialEnd = 0;
   readonly #found = new Map<string, unknown>();
   #position = 0;
   #problem: string | undefined;
@@ -81,7 +94,12 @@ export class StateScanner {
       this.#problem = this.#position === 0 ? "it is empty" : "it is cut off";
     }
     if (this.#problem !== undefined) return { problem: this.#problem };
-    return headOf(this.#found);
+    return headOf(this.#found, this.#managed);
+  }
+
+  /** Where the serial stands that `end` told. */
+  serialPlace(): SerialPlace {
+    return { start: this.#serialStart, end: this.#serialEnd };
   }
 
   #fail(at: number): number {
@@ -115,19 +133,34 @@ export class StateScanner {
     if (byte === QUOTE) return this.#startString(false, at);
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
       if (this.#open.length === DEPTH_MAX) return this.#fail(at);
-      this.#note(undefined);
+      this.#note(byte === OPEN_ARRAY ? LIST : undefined);
+      if (this.#isTopLevel("resources")) {
+        this.#inResources = byte === OPEN_ARRAY;
+        this.#managed = 0;
+      }
       this.#open.push(byte === OPEN_OBJECT);
       this.#expect = byte === OPEN_OBJECT ? "key-or-close" : "value-or-close";
       return at + 1;
     }
     this.#token = "scalar";
     this.#text = [];
+    if (this.#isTopLevel("serial")) this.#serialStart = this.#position + at;
     return at;
+  }
+
+  #isTopLevel(key: string): boolean {
+    return this.#open.length === 1 && this.#open[0] === true && this.#key === key;
+  }
+
+  /** Whether the text of strings matters here. */
+  #reads(): boolean {
+    return this.#open.length === 1 || (this.#inResources && this.#open.length === 3);
   }
 
   #close(isObject: boolean, at: number): number {
     const wasObject = this.#open.pop();
     if (wasObject !== isObject) return this.#fail(at);
+    if (this.#open.length === 1) this.#inResources = false;
     this.#expect = this.#open.length === 0 ? "nothing" : "comma-or-close";
     return at + 1;
   }
@@ -146,7 +179,7 @@ export class StateScanner {
   }
 
   #inString(chunk: Uint8Array, from: number): number {
-    const keep = this.#open.length === 1;
+    const keep = this.#reads();
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at] ?? 0;
       if (byte < 0x20) return this.#fail(at);
@@ -177,12 +210,14 @@ export class StateScanner {
   #endString(): void {
     this.#token = "none";
     const short = this.#text.length <= TEXT_BYTES_MAX;
-    const text = short && this.#open.length === 1 ? unquote(this.#text) : "";
+    const text = short && this.#reads() ? unquote(this.#text) : "";
     if (this.#isKey) {
       this.#key = text;
       this.#expect = "colon";
     } else {
       this.#note(text);
+      const isMode = this.#inResources && this.#open.length === 3 && this.#key === "mode";
+      if (isMode && text === "managed") this.#managed += 1;
       this.#expect = this.#open.length === 0 ? "nothing" : "comma-or-close";
     }
   }
@@ -191,6 +226,7 @@ export class StateScanner {
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at] ?? 0;
       if (!/[-+.0-9a-zA-Z]/.test(String.fromCharCode(byte))) {
+        if (this.#isTopLevel("serial")) this.#serialEnd = this.#position + at;
         return this.#endScalar() ? at : this.#fail(at);
       }
       this.#text.push(byte);
@@ -220,9 +256,11 @@ export class StateScanner {
   }
 }
 
-const FIELDS = ["version", "serial", "lineage", "encrypted_data"];
+const FIELDS = ["version", "serial", "lineage", "encrypted_data", "resources"];
+/** Stands for a list among the values of the top level. */
+const LIST = Symbol("list");
 
-function headOf(found: ReadonlyMap<string, unknown>): StateHead | NotAState {
+function headOf(found: ReadonlyMap<string, unknown>, managed: number): StateHead | NotAState {
   const serial = found.get("serial");
   const lineage = found.get("lineage");
   if (!found.has("version") && !found.has("encrypted_data")) {
@@ -232,7 +270,28 @@ function headOf(found: ReadonlyMap<string, unknown>): StateHead | NotAState {
     return { problem: "it has no serial" };
   }
   if (typeof lineage !== "string") return { problem: "it has no lineage" };
-  return { serial, lineage };
+  const known = found.get("resources") === LIST && !found.has("encrypted_data");
+  return { serial, lineage, ...(known ? { resources: managed } : {}) };
+}
+
+/** Content with another serial at its place; everything else byte for byte. */
+export async function* withSerial(
+  content: AsyncIterable<Uint8Array>,
+  place: SerialPlace,
+  serial: number,
+): AsyncGenerator<Uint8Array> {
+  let position = 0;
+  for await (const chunk of content) {
+    const [start, end] = [place.start - position, place.end - position];
+    if (start < 0 || start >= chunk.length) {
+      yield end <= 0 || start >= chunk.length ? chunk : chunk.subarray(Math.max(0, end));
+    } else {
+      yield chunk.subarray(0, start);
+      yield new TextEncoder().encode(String(serial));
+      yield chunk.subarray(Math.min(end, chunk.length));
+    }
+    position += chunk.length;
+  }
 }
 
 function unquote(bytes: readonly number[]): string {

@@ -72,12 +72,48 @@ export function judgePush(
   force: boolean,
   { current, lock }: KeptState,
 ): string | undefined {
-  if (lock !== undefined) {
-    return `is locked by run ${lock.runId} (lock ${lock.id}); wait until that run has ended`;
-  }
+  if (lock !== undefined) return lockedBy(lock);
   const verdict = fitsOn(head, current);
   if (force || verdict.become !== "aside") return undefined;
   return `is not replaced: ${verdict.why}; look at both, and use --force to replace it anyhow`;
+}
+
+/** A kept version as a person may want it back. */
+export type FormerVersion = Pick<KeptVersion, "serial" | "lineage" | "resources" | "digest">;
+
+/**
+ * What a rollback to this version comes to: the serial that its content gets, above every serial
+ * that `kept` ever had, so that tofu and the guard take it for news; or why it is refused, as a
+ * clause that follows the state's name.
+ */
+export function judgeRollback(
+  version: FormerVersion,
+  force: boolean,
+  kept: KeptState & { readonly serials: readonly number[] },
+): { readonly serial: number } | { readonly refusal: string } {
+  const { current, lock } = kept;
+  if (lock !== undefined) return { refusal: lockedBy(lock) };
+  if (current?.digest === version.digest) return { refusal: "is this very version already" };
+  if (version.resources === undefined) {
+    return {
+      refusal:
+        "cannot be rolled back to a version that is encrypted, for its serial cannot be raised " +
+        "without the key; take it out with nigari state show --version, make it current with " +
+        "nigari state push --force, and accept it with nigari state accept",
+    };
+  }
+  if (current !== undefined && current.lineage !== version.lineage && !force) {
+    return {
+      refusal:
+        `is not rolled back: that version has lineage ${version.lineage || "empty"}, the current ` +
+        `state ${current.lineage || "empty"}; look at both, and use --force to take it anyhow`,
+    };
+  }
+  return { serial: Math.max(version.serial, ...kept.serials) + 1 };
+}
+
+function lockedBy(lock: { readonly id: string; readonly runId: string }): string {
+  return `is locked by run ${lock.runId} (lock ${lock.id}); wait until that run has ended`;
 }
 
 /** Whether this run may change the state now. */

@@ -12,6 +12,7 @@ import type {
 import { ArtifactError } from "../ports/artifacts.ts";
 import type { Call } from "../ports/call.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
+import { sha256Hex } from "./canonical.ts";
 import { type InputsResult, resolveInputs } from "./inputs.ts";
 import { stateIdOf, usesDoor } from "./order.ts";
 import { outputsFact } from "./outputs.ts";
@@ -194,6 +195,13 @@ async function dependantsOf(
   return findDependants(terraform, items, options.crossNamespaceRefs);
 }
 
+/** Which backend the state lies in. A text of the user's may hold secrets, so its digest stands. */
+function placeOf(terraform: Terraform): string {
+  if (usesDoor(terraform)) return "door";
+  const text = terraform.spec.backendConfig?.customConfiguration ?? "";
+  return `custom-${sha256Hex(text).slice(0, 16)}`;
+}
+
 async function planFact(
   terraform: Terraform,
   store: ObjectStore,
@@ -210,8 +218,12 @@ async function planFact(
 
 async function stateFact(terraform: Terraform, ports: GatherPorts, call: Call): Promise<StateFact> {
   const { door } = ports;
-  if (door === undefined || !usesDoor(terraform)) return { lock: undefined, rescued: [] };
+  const place = placeOf(terraform);
+  if (door === undefined) return { lock: undefined, rescued: [], place };
   const state = stateIdOf(terraform);
-  const [lock, rescued] = await Promise.all([door.lock(state, call), door.rescued(state, call)]);
-  return { lock, rescued };
+  // What a run could not write is kept here, wherever the state itself lies.
+  const rescued = await door.rescued(state, call);
+  if (!usesDoor(terraform)) return { lock: undefined, rescued, place };
+  const [lock, head] = await Promise.all([door.lock(state, call), door.head(state, call)]);
+  return { lock, rescued, head, place };
 }

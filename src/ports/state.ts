@@ -1,4 +1,4 @@
-import type { LockFact, RescuedState } from "../domain/facts.ts";
+import type { LockFact, RescuedState, StateHeadFact } from "../domain/facts.ts";
 import type { Call } from "./call.ts";
 
 /** Which state: one of an object and a workspace. */
@@ -21,6 +21,8 @@ export interface StateDoor {
   /** Releases the lock if it still has this id; true if it was released. */
   release(state: StateId, lockId: string, why: string, call: Call): Promise<boolean>;
   rescued(state: StateId, call: Call): Promise<RescuedState[]>;
+  /** What the current state is, or the last one that there was. Reads no content. */
+  head(state: StateId, call: Call): Promise<StateHeadFact>;
   /** The current state; fails with `StateDamaged` rather than to pass for an absent one. */
   read(state: StateId, call: Call): Promise<StateContent | undefined>;
   /**
@@ -122,8 +124,19 @@ export interface StateAdmin {
    */
   push(state: StateId, push: StatePush, call: Call): Promise<StateSummary>;
   versions(state: StateId, call: Call): Promise<StateVersion[]>;
+  /**
+   * Makes the content of an earlier version current once more, as a new version whose serial is
+   * above all that were, so that tofu takes it. Refused while a lock is held; another lineage needs
+   * `force`. Fails with `StateRefused`.
+   */
+  rollback(state: StateId, to: StateRollback, call: Call): Promise<StateSummary>;
   /** Drops a version that was kept aside. */
   drop(state: StateId, rescuedId: string, call: Call): Promise<void>;
+}
+export interface StateRollback {
+  /** Id of a version that is history. */
+  readonly version: string;
+  readonly force: boolean;
 }
 export interface StateSummary extends StateId {
   readonly serial: number;
@@ -137,6 +150,8 @@ export interface StateVersion {
   readonly id: string;
   readonly serial: number;
   readonly lineage: string;
+  /** Managed resources in it; undefined where it does not say, as an encrypted one. */
+  readonly resources?: number | undefined;
   readonly sizeBytes: number;
   readonly at: string;
   readonly runId: string | undefined;

@@ -142,7 +142,7 @@ function optionsOf({ runId, tail }: { runId?: string; tail?: number }): LogOptio
 function stateHandlers(
   states: () => StateAdmin,
 ): Named<"listStates" | "readState" | "pushState" | "stateVersions"> &
-  Named<"acceptRescued" | "dropRescued"> {
+  Named<"rollbackState" | "acceptRescued" | "dropRescued"> {
   return {
     listStates: async (_asked, call) => ({ items: mutable(await states().list(call)) }),
     readState: ({ params, query }, call) => states().show(params, query.version, call),
@@ -153,6 +153,10 @@ function stateHandlers(
     stateVersions: async ({ params }, call) => ({
       items: mutable(await states().versions(params, call)),
     }),
+    async rollbackState({ params: { id, ...state }, query }, call) {
+      const to = { version: id, force: query.force ?? false };
+      return mutable(await states().rollback(state, to, call));
+    },
     async acceptRescued({ params: { id, ...state }, query }, call) {
       const push = { from: "rescued", id, force: query.force ?? false } as const;
       return mutable(await states().push(state, push, call));

@@ -61,6 +61,11 @@ const oneRescued = closed({
   workspace: name("Workspace, such as default."),
   id: name("Id of a version that is kept aside."),
 });
+const oneVersion = closed({
+  ...key,
+  workspace: name("Workspace, such as default."),
+  id: name("Id of an earlier version."),
+});
 const namespace = maybe(name("Only this namespace; all without it."));
 const logQuery = closed({
   runId: maybe(name("Only this run.")),
@@ -219,6 +224,16 @@ export const operations = {
     params: oneState,
     query: none,
     answer: json(StateVersionsSchema),
+  },
+  rollbackState: {
+    method: "POST",
+    path: "/v1/states/{namespace}/{name}/{workspace}/versions/{id}",
+    summary: "Make an earlier version current once more, with a higher serial",
+    params: oneVersion,
+    query: closed({ force: flag("Also to a version of another lineage.") }),
+    body: undefined,
+    answer: json(StateSummarySchema),
+    refusals: [409],
   },
   acceptRescued: {
     method: "POST",

@@ -98,6 +98,9 @@ const StateVersionSchema = Type.Object({
   id: Type.String(),
   serial: Type.Integer(),
   lineage: Type.String(),
+  resources: maybe(
+    Type.Integer({ description: "Managed resources in it; absent where it does not say." }),
+  ),
   sizeBytes: Type.Integer(),
   at: text("RFC 3339."),
   runId: maybe(text("The run that wrote it; absent for a person.")),

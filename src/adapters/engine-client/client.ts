@@ -159,6 +159,10 @@ function stateAdmin(connection: EngineConnection): StateAdmin {
       const given = { params: of(state), query: {} };
       return (await connection.ask("stateVersions", given, call)).items as StateVersion[];
     },
+    async rollback(state, { version, force }, call) {
+      const given = { params: { ...of(state), id: version }, query: forced(force) };
+      return (await connection.ask("rollbackState", given, call)) as StateSummary;
+    },
     async drop(state, id, call) {
       await connection.ask("dropRescued", { params: { ...of(state), id }, query: {} }, call);
     },

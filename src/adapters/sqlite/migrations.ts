@@ -95,6 +95,11 @@ const states = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+const stateResources = `
+  -- Managed resources in the state; NULL: not known, as of encrypted ones and of all before this.
+  ALTER TABLE state_versions ADD COLUMN resources INTEGER;
+`;
+
 /**
  * The schema, step by step. A step that was released is never edited; a new one is added at the
  * end with the next number. Each runs once, in one transaction with the number it writes.
@@ -102,4 +107,5 @@ const states = `
 export const migrations: readonly Migration[] = [
   { version: 1, purpose: "Objects, their owners, and the log of changes", sql: objects },
   { version: 2, purpose: "States, their versions and locks, and access to them", sql: states },
+  { version: 3, purpose: "How many resources a state holds", sql: stateResources },
 ];

@@ -45,8 +45,8 @@ export class StateRows {
 
   add(state: StateId, version: Omit<VersionRow, "order">): VersionRow {
     const sql = `INSERT INTO state_versions
-      (state, kept, serial, lineage, size_bytes, digest, file, run_id, at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+      (state, kept, serial, lineage, resources, size_bytes, digest, file, run_id, at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
     const { lastInsertRowid } = this.#database
       .prepare(sql)
       .run(
@@ -54,6 +54,7 @@ export class StateRows {
         version.kept,
         version.serial,
         version.lineage,
+        version.resources ?? null,
         version.sizeBytes,
         version.digest,
         version.file,
@@ -188,6 +189,7 @@ function versionOf(row: Row): VersionRow {
     kept: row.kept === "current" || row.kept === "aside" ? row.kept : "history",
     serial: Number(row.serial),
     lineage: String(row.lineage),
+    resources: row.resources === null ? undefined : Number(row.resources),
     sizeBytes: Number(row.size_bytes),
     digest: String(row.digest),
     file: String(row.file),

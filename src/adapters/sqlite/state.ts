@@ -1,11 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { LockFact, RescuedState } from "../../domain/facts.ts";
-import type { StateHead } from "../../domain/state-file.ts";
+import type { LockFact, RescuedState, StateHeadFact } from "../../domain/facts.ts";
+import { type StateHead, StateScanner, withSerial } from "../../domain/state-file.ts";
 import {
   beyondHistory,
+  type FormerVersion,
   isCoveredBy,
   judgePush,
   judgeRescue,
+  judgeRollback,
   judgeWrite,
   type KeptState,
   mayWrite,
@@ -23,6 +25,7 @@ import {
   type StateLock,
   type StatePush,
   StateRefused,
+  type StateRollback,
   type StateStorage,
   type StateSummary,
   type StateVersion,
@@ -83,6 +86,10 @@ export class SqliteStates implements StateStorage, StateAdmin {
 
   async revoke(runId: string, proof: string, call: Call): Promise<void> {
     this.#atomic(call, () => this.#rows.revoke(runId, proof));
+  }
+
+  async head(state: StateId, call: Call): Promise<StateHeadFact> {
+    return this.#atomic(call, () => headOf(this.#rows.versions(state)));
   }
 
   async read(state: StateId, call: Call): Promise<StateContent | undefined> {
@@ -217,8 +224,33 @@ export class SqliteStates implements StateStorage, StateAdmin {
   async versions(state: StateId, call: Call): Promise<StateVersion[]> {
     const found = this.#atomic(call, () => this.#rows.versions(state));
     return found.map((version) => {
-      const { serial, lineage, sizeBytes, at, runId, kept } = version;
-      return { id: nameOf(version), serial, lineage, sizeBytes, at, runId, kept };
+      const { serial, lineage, resources, sizeBytes, at, runId, kept } = version;
+      return { id: nameOf(version), serial, lineage, resources, sizeBytes, at, runId, kept };
+    });
+  }
+
+  async rollback(state: StateId, to: StateRollback, call: Call): Promise<StateSummary> {
+    const row = this.#atomic(call, () => this.#formerVersion(state, to.version));
+    const scanner = new StateScanner();
+    for await (const chunk of await this.#files.read(row, call)) scanner.feed(chunk);
+    // What the row says of its resources is not known of versions of before that was asked.
+    const version = { ...row, ...scanner.end() };
+    const serial = this.#atomic(call, () => this.#serialBack(state, version, to.force));
+    const old = await this.#files.read(row, call);
+    const { stored, head } = await this.#files.store(
+      withSerial(old, scanner.serialPlace(), serial),
+      call,
+    );
+    return this.#settle(stored, call, () => {
+      // Somebody may have written in between.
+      const again = this.#serialBack(state, version, to.force);
+      if ("problem" in head || head.serial < again) {
+        throw new StateRefused(
+          `${describeState(state)} was changed in the meantime; look at it and try again`,
+        );
+      }
+      this.#makeCurrent(state, { ...stored, ...head, runId: undefined });
+      return this.#summary(state);
     });
   }
 
@@ -254,6 +286,21 @@ export class SqliteStates implements StateStorage, StateAdmin {
     if (refusal !== undefined) throw new StateRefused(`${describeState(state)} ${refusal}`);
   }
 
+  #formerVersion(state: StateId, id: string): VersionRow {
+    const versions = this.#rows.versions(state);
+    const found = versions.find((each) => each.kept !== "aside" && nameOf(each) === id);
+    if (found !== undefined) return found;
+    throw new StateRefused(noSuchVersion(state, id));
+  }
+
+  /** The serial that a version gets when it becomes current once more. */
+  #serialBack(state: StateId, version: FormerVersion, force: boolean): number {
+    const serials = this.#rows.versions(state).map(({ serial }) => serial);
+    const verdict = judgeRollback(version, force, { ...this.#kept(state), serials });
+    if ("serial" in verdict) return verdict.serial;
+    throw new StateRefused(`${describeState(state)} ${verdict.refusal}`);
+  }
+
   #aside(state: StateId, id: string): VersionRow {
     const found = this.#rows
       .versions(state)
@@ -285,8 +332,9 @@ export class SqliteStates implements StateStorage, StateAdmin {
   }
 
   #add(state: StateId, version: NewVersion, kept: "current" | "aside"): VersionRow {
-    const { serial, lineage, sizeBytes, digest, file, runId } = version;
-    const row = { serial, lineage, sizeBytes, digest, file, runId, kept, at: this.#time() };
+    const { serial, lineage, resources, sizeBytes, digest, file, runId } = version;
+    const content = { serial, lineage, resources, sizeBytes, digest, file };
+    const row = { ...content, runId, kept, at: this.#time() };
     return this.#rows.add(state, row);
   }
 
@@ -346,6 +394,29 @@ export class SqliteStates implements StateStorage, StateAdmin {
   #time(offsetMs = 0): string {
     return new Date(this.#clock.now() + offsetMs).toISOString();
   }
+}
+
+function noSuchVersion(state: StateId, id: string): string {
+  const name = `${state.namespace}/${state.name}`;
+  return (
+    `${describeState(state)} has no version ${id} to roll back to; ` +
+    `"nigari state history ${name}" shows which there are (one that was kept aside is accepted ` +
+    'with "nigari state push --accept")'
+  );
+}
+
+/** What the versions, newest first, say of the current state. */
+function headOf(versions: readonly VersionRow[]): StateHeadFact {
+  const current = versions.find(({ kept }) => kept === "current");
+  if (current !== undefined) {
+    return { state: "present", runId: current.runId, ...foundIn(current) };
+  }
+  const former = versions.find(({ kept }) => kept === "history");
+  return { state: "absent", former: former && foundIn(former) };
+}
+
+function foundIn({ serial, lineage, resources }: VersionRow) {
+  return { serial, lineage, resources };
 }
 
 /** What people call a version. */

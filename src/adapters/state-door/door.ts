@@ -36,6 +36,7 @@ export function createStateDoor({ storage, log, random, address }: StateDoorPart
       else log.warn("Kept a state aside that a run left behind", fields);
       return answer;
     },
+    head: (state, call) => storage.head(state, call),
     lock: (state, call) => storage.lock(state, call),
     rescued: (state, call) => storage.rescued(state, call),
     read: (state, call) => storage.read(state, call),

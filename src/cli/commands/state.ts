@@ -1,5 +1,7 @@
+import { keyOf } from "../../api/kinds.ts";
+import { ACCEPT_STATE, REQUESTED_AT } from "../../api/names.ts";
 import type { StateId, StatePush } from "../../ports/state.ts";
-import { type Context, keyIn } from "../context.ts";
+import { type Context, change, keyIn, mustGet, wordFor } from "../context.ts";
 import { ageSince } from "../views/status.ts";
 import { table } from "../views/table.ts";
 import { CliError, EXIT } from "../world.ts";
@@ -32,7 +34,15 @@ export async function stateList(
   return EXIT.ok;
 }
 
-/** Every version that is kept, newest first. */
+/** nigari state history NAME: every version that is kept, newest first. */
+export async function stateHistory(
+  context: Context,
+  name: string,
+  flags: { readonly workspace: string | undefined },
+): Promise<number> {
+  return versionsOf(context, await idOf(context, name, flags.workspace));
+}
+
 async function versionsOf(context: Context, id: StateId): Promise<number> {
   const versions = await context.world.state.versions(id, context.call());
   if (versions.length === 0) throw noState(id);
@@ -44,12 +54,15 @@ async function versionsOf(context: Context, id: StateId): Promise<number> {
   const rows = versions.map((each) => [
     each.id,
     String(each.serial),
+    each.resources === undefined ? "?" : String(each.resources),
     KEPT[each.kept],
     each.runId ?? "by hand",
     String(each.sizeBytes),
     ageSince(each.at, now),
   ]);
-  context.shell.out.write(table(["ID", "SERIAL", "KEPT", "WRITTEN BY", "BYTES", "AGE"], rows));
+  context.shell.out.write(
+    table(["ID", "SERIAL", "RESOURCES", "KEPT", "WRITTEN BY", "BYTES", "AGE"], rows),
+  );
   return EXIT.ok;
 }
 
@@ -138,6 +151,47 @@ async function mustBeKnown(context: Context, id: StateId): Promise<void> {
     `Terraform ${namespace}/${name} with workspace ${workspace} not found, and no state of it is ` +
       "kept; correct the name or --workspace, or use --force to keep this state beforehand",
   );
+}
+
+/** nigari state rollback NAME VERSION */
+export async function stateRollback(
+  context: Context,
+  name: string,
+  version: string,
+  flags: { readonly workspace: string | undefined; readonly force: boolean },
+): Promise<number> {
+  const id = await idOf(context, name, flags.workspace);
+  const to = { version, force: flags.force };
+  const after = await context.world.state.rollback(id, to, context.call());
+  context.shell.out.write(
+    `State of ${name} is ${version} once more, as serial ${after.serial}; ` +
+      `"nigari reconcile ${name}" shows how it differs from the world\n`,
+  );
+  return EXIT.ok;
+}
+
+/** nigari state accept NAME: a person's word that the state in question is the right one. */
+export async function stateAccept(context: Context, name: string): Promise<number> {
+  const word = wordFor(keyOf(await mustGet(context, "Terraform", name)));
+  let accepted = "";
+  await change(context, name, (object) => {
+    const asked = object.status?.stateInQuestion;
+    if (asked === undefined) {
+      throw new CliError(
+        EXIT.failed,
+        `No state of ${word} is in question; "nigari describe ${word}" says what it waits for`,
+      );
+    }
+    accepted = asked;
+    const at = new Date(context.shell.clock.now()).toISOString();
+    const words = { [ACCEPT_STATE]: asked, [REQUESTED_AT]: at };
+    object.metadata.annotations = { ...object.metadata.annotations, ...words };
+  });
+  context.shell.out.write(`Accepted the state of ${word}: ${accepted}\n`);
+  if (!context.world.engineRuns) {
+    context.shell.out.error('No engine runs; it is done at the next "nigari up"\n');
+  }
+  return EXIT.ok;
 }
 
 async function pushOf(

@@ -7,6 +7,7 @@ import { availableOf, type OutputsVerdict, outputsVerdict } from "../outputs.ts"
 import { basisOf, change, type Fields, normal, type Outcome, type Pass, warning } from "../pass.ts";
 import { failed, failureText, lastRunOf, nothingPending, succeeded } from "../run-results.ts";
 import { happened } from "../run-words.ts";
+import { rememberApplied, rememberUnsure } from "../state-guard.ts";
 import { secondText, timeText } from "../time.ts";
 import { fenced } from "./run-lost.ts";
 
@@ -22,6 +23,19 @@ type Orphaned = Extract<RunOutcome, { kind: "orphaned" }>;
  * TFExecOutputFailed, OutputsWritingFailed, or the failure's own reason).
  */
 export function applyEnded(pass: Pass, run: RunStatus, outcome: RunOutcome): Outcome {
+  const ended = endedBy(pass, run, outcome);
+  const { fields } = ended;
+  switch (ended.marks?.apply?.is) {
+    case "succeeded":
+      return { ...ended, fields: rememberApplied(pass, fields, run.destroy === true) };
+    case "failed":
+      return { ...ended, fields: rememberUnsure(fields) };
+    default:
+      return ended;
+  }
+}
+
+function endedBy(pass: Pass, run: RunStatus, outcome: RunOutcome): Outcome {
   switch (outcome.kind) {
     case "applied":
       return applied(pass, run, outcome.outputs);

@@ -6,6 +6,7 @@ import { outputsMissing } from "../outputs.ts";
 import { change, type Outcome, type Pass } from "../pass.ts";
 import { isReplanAsked } from "../replan.ts";
 import type { RunReason } from "../run-notes.ts";
+import { isNewlyAccepted } from "../state-guard.ts";
 import { timeOf, timeText } from "../time.ts";
 
 /**
@@ -44,6 +45,7 @@ function changedBecause(pass: Pass, ground: Ground): RunReason | undefined {
     return "InputsChanged";
   }
   if (pass.requested !== undefined) return "Requested";
+  if (isNewlyAccepted(pass)) return "Unblocked";
   return wasBlocked(pass) ? "Unblocked" : undefined;
 }
 
@@ -54,6 +56,7 @@ const blocks: readonly string[] = [
   REASON.fieldNotObeyed,
   REASON.invalidSpec,
   REASON.stateRescued,
+  REASON.stateChanged,
   REASON.lockHeld,
   REASON.suspended,
   REASON.deletionBlocked,
@@ -140,7 +143,7 @@ export function holdOff(pass: Pass): Outcome | undefined {
   const dueMs = timeOf(fields.nextDueAt);
   const failing = (fields.reconciliationFailures ?? 0) > 0;
   const fresh = fields.attempted?.generation !== pass.generation || pass.requested !== undefined;
-  if (!failing || fresh || dueMs === undefined) return undefined;
+  if (!failing || fresh || isNewlyAccepted(pass) || dueMs === undefined) return undefined;
   if (believable(dueMs, pass.nowMs, longestPauseMs(pass)) <= pass.nowMs) return undefined;
   return { ...notDue(pass, dueMs), why: "pending: retry interval has not elapsed" };
 }

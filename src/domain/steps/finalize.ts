@@ -4,6 +4,7 @@ import type { ArtifactFact } from "../facts.ts";
 import type { Ground } from "../ground.ts";
 import { type Outcome, type Pass, waiting, wantsDestroy, withEffects } from "../pass.ts";
 import { holdOff } from "./due.ts";
+import { guardState } from "./guard-state.ts";
 import { pending } from "./pending.ts";
 import { rescued } from "./rescued.ts";
 import { startRun } from "./start.ts";
@@ -76,6 +77,8 @@ function destroy(pass: Pass): Outcome {
   if ("why" in ground) return ground;
   const kept = rescued(pass);
   if (kept !== undefined) return kept;
+  const changed = guardState(pass);
+  if (changed !== undefined) return changed;
   const next = pending(pass, ground);
   if ("why" in next) return next;
   // After a failed destroy the retry interval holds; the first attempt waits for nothing.

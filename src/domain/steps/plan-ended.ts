@@ -8,8 +8,10 @@ import { uniquePlanId } from "../plan-id.ts";
 import { isApproved, planStanding } from "../plan-prompt.ts";
 import { failed, failureText, nothingPending, succeeded } from "../run-results.ts";
 import type { Standing } from "../standing.ts";
+import { judged, judgeState, seenIn } from "../state-guard.ts";
 import { promptMessage } from "../summarize.ts";
 import { secondText, timeText } from "../time.ts";
+import { planOnChangedState } from "./guard-state.ts";
 import { lostRun } from "./run-lost.ts";
 
 type Planned = Extract<RunOutcome, { kind: "planned" }>;
@@ -21,15 +23,13 @@ type Failed = Extract<RunOutcome, { kind: "failed" }>;
  *
  * May set: Plan, Output, StateLocked; Ready True (NoDrift, TerraformPlannedNoChanges,
  * TerraformOutputsWritten), Unknown (TerraformPlannedWithChanges), False (DriftDetected,
- * DriftDetectionFailed, TFExecPlanFailed, OutputsWritingFailed, or the failure's own reason).
+ * DriftDetectionFailed, TFExecPlanFailed, OutputsWritingFailed, StateChanged, or the failure's own
+ * reason), Stalled (StateChanged).
  */
 export function planEnded(pass: Pass, run: RunStatus, outcome: RunOutcome): Outcome {
   switch (outcome.kind) {
     case "planned":
-      if (outcome.nothingToDestroy || !outcome.changes) return noChanges(pass, run, outcome);
-      return pass.mode === "disable" && run.destroy !== true
-        ? driftOnly(pass, run, outcome)
-        : withChanges(pass, run, outcome);
+      return onKnownState(pass, run, outcome);
     case "failed":
       return planFailed(pass, run, outcome);
     case "cancelled":
@@ -42,6 +42,25 @@ export function planEnded(pass: Pass, run: RunStatus, outcome: RunOutcome): Outc
     default:
       return orphaned(pass, run, outcome);
   }
+}
+
+/** Nothing of a plan is used that was made on another state than the one that was known. */
+function onKnownState(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
+  const found = outcome.state;
+  if (found === undefined) return plannedOutcome(pass, run, outcome);
+  const seen = found.state === "present" ? { ...found, ours: false } : undefined;
+  const hidden = seenIn(pass.observed.state) === "hidden";
+  const verdict = judgeState(pass, seen && { ...seen, ours: !hidden });
+  if (verdict.is === "struck") return planOnChangedState(pass, run, verdict);
+  const made = plannedOutcome(pass, run, outcome);
+  return hidden ? { ...made, fields: judged(made.fields, pass, verdict, seen) } : made;
+}
+
+function plannedOutcome(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
+  if (outcome.nothingToDestroy || !outcome.changes) return noChanges(pass, run, outcome);
+  return pass.mode === "disable" && run.destroy !== true
+    ? driftOnly(pass, run, outcome)
+    : withChanges(pass, run, outcome);
 }
 
 /** A plan's runner died: nothing of what tofu left is believed, for a plan is cheap. */

@@ -501,6 +501,119 @@ export function stateStorageContract(make: (clock: VirtualClock) => StatesUnderT
     });
   });
 
+  describe("what the current state is", () => {
+    const managed = { mode: "managed", type: "a", name: "b", instances: [] };
+    const withResources = (serial: number, count: number) =>
+      JSON.stringify({ ...JSON.parse(stateText(serial)), resources: Array(count).fill(managed) });
+
+    test("nothing, before anything was written", async () => {
+      expect(await states.head(home, call)).toEqual({ state: "absent", former: undefined });
+      await states.grant(home, "r1", hash("r1"), call);
+      await write("r1", stateText(7));
+      expect(await states.head(home, call), "aside is not current").toEqual({
+        state: "absent",
+        former: undefined,
+      });
+    });
+
+    test("its serial, lineage and resources, and whether a run wrote it", async () => {
+      await written("r1", withResources(1, 2));
+      const head = { state: "present", serial: 1, lineage: "L", resources: 2, runId: "r1" };
+      expect(await states.head(home, call)).toEqual(head);
+      const content = new TextEncoder().encode(withResources(2, 0));
+      await states.push(home, { from: "content", content, force: false }, call);
+      const pushed = { ...head, serial: 2, resources: 0, runId: undefined };
+      expect(await states.head(home, call)).toEqual(pushed);
+      const counts = (await states.versions(home, call)).map(({ resources }) => resources);
+      expect(counts).toEqual([0, 2]);
+    });
+
+    test("of one that was removed, what it was last", async () => {
+      await begin("r1");
+      await write("r1", withResources(1, 1));
+      await write("r1", withResources(2, 3));
+      await states.remove(home, "r1", call);
+      expect(await states.head(home, call)).toEqual({
+        state: "absent",
+        former: { serial: 2, lineage: "L", resources: 3 },
+      });
+    });
+  });
+
+  describe("a rollback", () => {
+    const plain = (serial: number, mark = "", lineage = "L") =>
+      JSON.stringify({ ...JSON.parse(stateText(serial, mark, lineage)), resources: [] });
+    const to = (version: string | undefined, force = false) =>
+      states.rollback(home, { version: version ?? "", force }, call);
+    const ids = async () => (await states.versions(home, call)).map(({ id }) => id);
+
+    test("makes the old content a new version with a higher serial", async () => {
+      await written("r1", plain(1, "old"));
+      await written("r2", plain(12, "bad"));
+      const [, old] = await ids();
+      expect(await to(old)).toMatchObject({ serial: 13, lineage: "L" });
+      expect(await read()).toBe(plain(13, "old"));
+      expect(await kept()).toEqual(["13 current a person", "12 history r2", "1 history r1"]);
+      const [newest] = await ids();
+      expect(await ids()).toHaveLength(3);
+      await expect(to(newest)).rejects.toThrow("is this very version already");
+      await written("r3", plain(14, "on"));
+      expect(await read()).toBe(plain(14, "on"));
+    });
+
+    test("brings back a state that was removed, above all serials that were", async () => {
+      await begin("r1");
+      await write("r1", plain(1, "a"));
+      await write("r1", plain(8, "b"));
+      await states.remove(home, "r1", call);
+      await end("r1");
+      const [, first] = await ids();
+      expect(await to(first)).toMatchObject({ serial: 9 });
+      expect(await read()).toBe(plain(9, "a"));
+    });
+
+    test("is refused while a run holds the lock, also with force", async () => {
+      await written("r1", plain(1, "old"));
+      await written("r2", plain(2));
+      const [, old] = await ids();
+      await begin("r3");
+      for (const force of [false, true]) {
+        await expect(to(old, force)).rejects.toThrow(
+          "State team/net (workspace default) is locked by run r3 (lock l-r3)",
+        );
+      }
+      await end("r3");
+      expect(await to(old)).toMatchObject({ serial: 3 });
+    });
+
+    test("to another lineage needs force", async () => {
+      await written("r1", plain(5, "", "A"));
+      const content = new TextEncoder().encode(plain(1, "", "B"));
+      await states.push(home, { from: "content", content, force: true }, call);
+      const [, former] = await ids();
+      await expect(to(former)).rejects.toThrow("has lineage A, the current state B");
+      expect(await to(former, true)).toMatchObject({ lineage: "A", serial: 6 });
+    });
+
+    test("of an encrypted version is refused with the way round", async () => {
+      await written("r1", JSON.stringify({ serial: 1, lineage: "L", encrypted_data: "x" }));
+      await written("r2", plain(2));
+      const [, old] = await ids();
+      await expect(to(old, true)).rejects.toThrow(/is encrypted.*nigari state push --force/);
+      expect(await read()).toBe(plain(2));
+    });
+
+    test("to what does not exist, or was kept aside, is refused", async () => {
+      await written("r1", plain(1));
+      await write("r1", plain(9, "late"));
+      const [aside] = await states.rescued(home, call);
+      for (const id of ["v999", "", aside?.id]) {
+        await expect(to(id)).rejects.toThrow(`has no version ${id} to roll back to`);
+      }
+      expect(await kept()).toEqual(["9 aside r1", "1 current r1"]);
+    });
+  });
+
   test("every state is listed that has content, a lock, or something aside", async () => {
     await written("r1", stateText(1));
     await begin("r2", { ...home, workspace: "dev" });

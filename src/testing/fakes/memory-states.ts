@@ -1,11 +1,17 @@
 import { createHash } from "node:crypto";
-import type { LockFact, RescuedState } from "../../domain/facts.ts";
-import { readStateHead } from "../../domain/state-file.ts";
+import type { LockFact, RescuedState, StateHeadFact } from "../../domain/facts.ts";
+import {
+  readStateHead,
+  type StateHead,
+  StateScanner,
+  withSerial,
+} from "../../domain/state-file.ts";
 import {
   beyondHistory,
   isCoveredBy,
   judgePush,
   judgeRescue,
+  judgeRollback,
   judgeWrite,
   type KeptState,
   type KeptVersion,
@@ -24,6 +30,7 @@ import {
   type StateLock,
   type StatePush,
   StateRefused,
+  type StateRollback,
   type StateStorage,
   type StateSummary,
   type StateVersion,
@@ -140,6 +147,16 @@ export class MemoryStates implements StateStorage, StateAdmin {
     return "removed";
   }
 
+  async head(id: StateId, call: Call): Promise<StateHeadFact> {
+    call.signal.throwIfAborted();
+    const found = ({ serial, lineage, resources }: Version) => ({ serial, lineage, resources });
+    const state = this.#state(id);
+    const now = current(state);
+    if (now !== undefined) return { state: "present", runId: now.runId, ...found(now) };
+    const former = state.versions.filter(({ kept }) => kept === "history").at(-1);
+    return { state: "absent", former: former && found(former) };
+  }
+
   async lock(id: StateId, call: Call): Promise<LockFact | undefined> {
     call.signal.throwIfAborted();
     return lockFact(this.#state(id).lock);
@@ -221,10 +238,28 @@ export class MemoryStates implements StateStorage, StateAdmin {
     call.signal.throwIfAborted();
     return this.#state(id)
       .versions.toSorted((a, b) => b.order - a.order)
-      .map(({ kept, serial, lineage, sizeBytes, at, runId, ...version }) => ({
+      .map(({ kept, serial, lineage, resources, sizeBytes, at, runId, ...version }) => ({
         id: name(version),
-        ...{ kept, serial, lineage, sizeBytes, at, runId },
+        ...{ kept, serial, lineage, resources, sizeBytes, at, runId },
       }));
+  }
+
+  async rollback(id: StateId, to: StateRollback, call: Call): Promise<StateSummary> {
+    call.signal.throwIfAborted();
+    const state = this.#state(id);
+    const found = state.versions.find((each) => each.kept !== "aside" && name(each) === to.version);
+    if (found === undefined) throw refused(id, `has no version ${to.version} to roll back to`);
+    const serials = state.versions.map(({ serial }) => serial);
+    const verdict = judgeRollback(found, to.force, { ...kept(state), serials });
+    if ("refusal" in verdict) throw refused(id, verdict.refusal);
+    const scanner = new StateScanner();
+    scanner.feed(found.content);
+    scanner.end();
+    const parts: Uint8Array[] = [];
+    const content = withSerial(chunksOf(found.content), scanner.serialPlace(), verdict.serial);
+    for await (const part of content) parts.push(part);
+    this.#makeCurrent(state, this.#pushed(id, new Uint8Array(Buffer.concat(parts))));
+    return summaryOf(state);
   }
 
   async drop(id: StateId, rescuedId: string, call: Call): Promise<void> {
@@ -246,11 +281,7 @@ export class MemoryStates implements StateStorage, StateAdmin {
     return found;
   }
 
-  #version(
-    content: Uint8Array,
-    head: { serial: number; lineage: string },
-    runId: string | undefined,
-  ): Version {
+  #version(content: Uint8Array, head: StateHead, runId: string | undefined): Version {
     const digest = createHash("sha256").update(content).digest("hex");
     const at = new Date(this.#clock.now()).toISOString();
     const order = ++this.#order;

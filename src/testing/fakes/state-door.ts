@@ -1,4 +1,4 @@
-import type { LockFact, RescuedState } from "../../domain/facts.ts";
+import type { LockFact, RescuedState, StateHeadFact } from "../../domain/facts.ts";
 import type { StateAccess, StateDoor, StateId } from "../../ports/state.ts";
 
 /** A door whose states nobody reads: it notes what the engine asks of it, and answers as told. */
@@ -7,6 +7,7 @@ export class FakeStateDoor implements StateDoor {
   readonly revoked = new Set<string>();
   readonly released: string[] = [];
   readonly locks = new Map<string, LockFact>();
+  readonly heads = new Map<string, StateHeadFact>();
   readonly kept = new Map<string, RescuedState[]>();
   /** What becomes of a state that a run left behind. */
   becomes: "current" | "aside" = "aside";
@@ -28,6 +29,9 @@ export class FakeStateDoor implements StateDoor {
   }
   async rescued(state: StateId): Promise<RescuedState[]> {
     return [...(this.kept.get(idOf(state)) ?? [])];
+  }
+  async head(state: StateId): Promise<StateHeadFact> {
+    return this.heads.get(idOf(state)) ?? { state: "absent", former: undefined };
   }
   async read(): Promise<undefined> {
     return undefined;

@@ -1,0 +1,82 @@
+import { formatDuration } from "../../api/duration.ts";
+import { ACCEPT_STATE, REASON } from "../../api/names.ts";
+import type { RunStatus } from "../../api/terraform.ts";
+import { intervalMs, retryIntervalMs } from "../backoff.ts";
+import { type Outcome, type Pass, waiting, wordFor } from "../pass.ts";
+import { failed, nothingPending } from "../run-results.ts";
+import {
+  judgeState,
+  type KnownState,
+  type SeenState,
+  type Struck,
+  seenIn,
+  workspaceOf,
+} from "../state-guard.ts";
+
+/**
+ * The state is not the one that was known: nothing is planned or applied on it until it is back or
+ * a person has accepted it. Passes on if it is, and where only a run can look.
+ *
+ * May set: Ready False and Stalled (StateChanged).
+ */
+export function guardState(pass: Pass): Outcome | undefined {
+  const seen = seenIn(pass.observed.state);
+  if (seen === "hidden") return undefined;
+  const verdict = judgeState(pass, seen);
+  if (verdict.is !== "struck") return undefined;
+  const every = `every ${formatDuration(retryIntervalMs(pass.terraform.spec))}`;
+  const message = messageOf(pass, verdict, every);
+  const stalled = { is: "stalled", reason: REASON.stateChanged, message } as const;
+  return waiting(pass, `state: ${verdict.guard}`, stalled);
+}
+
+/**
+ * A plan was made on a state that is not the one that was known: nothing of it is used.
+ *
+ * May set: the same.
+ */
+export function planOnChangedState(pass: Pass, run: RunStatus, struck: Struck): Outcome {
+  const { spec } = pass.terraform;
+  const againMs = Math.max(intervalMs(spec) ?? 0, retryIntervalMs(spec));
+  const message = messageOf(pass, struck, `every ${formatDuration(againMs)}, and on request`);
+  const outcome = failed(pass, run, {
+    stage: "plan",
+    reason: REASON.stateChanged,
+    message,
+    againMs,
+    fields: { stateInQuestion: struck.word, plan: nothingPending(pass.fields.plan) },
+  });
+  return { ...outcome, standing: { is: "stalled", reason: REASON.stateChanged, message } };
+}
+
+function messageOf(pass: Pass, struck: Struck, looks: string): string {
+  const name = wordFor(pass);
+  const { guard, says, known, seen, word } = struck;
+  return (
+    `State of ${name} (workspace ${workspaceOf(pass)}) ${says}. Known was ${text(known)}; ` +
+    `there is ${text(seen)}. Nothing is planned or applied on it. ${bringBack(pass, guard)}, or, ` +
+    `if it is right as it is, accept it with "nigari state accept ${name}" (annotation ` +
+    `${ACCEPT_STATE}: ${word}). It is looked at again ${looks}`
+  );
+}
+
+function bringBack(pass: Pass, guard: string): string {
+  const name = wordFor(pass);
+  if (guard === "moved") {
+    return "Move the state to it, or set spec.backendConfig back to what it was";
+  }
+  if (seenIn(pass.observed.state) === "hidden") {
+    return "Bring the state back in its backend, which Nigari does not keep";
+  }
+  return (
+    `Bring it back with "nigari state rollback ${name} ID", of those that ` +
+    `"nigari state history ${name}" shows`
+  );
+}
+
+function text(state: KnownState | SeenState): string {
+  if (state === undefined) return "none";
+  const { lineage = "", serial, resources } = state;
+  const held = resources === undefined ? "" : `, ${resources} managed resources`;
+  return `serial ${serial} of lineage ${lineage || "not known"}${held}`;
+}
