@@ -66,9 +66,9 @@ function ofPod(
     const says = `Lock ${lock.id} is older than the container of ${pod.key} that runs now.`;
     return { kind: "gone", pod, says };
   }
-  if (nodes !== undefined && node?.ready !== true) {
-    return unknown(`Node ${pod.node} is not Ready; its runner may still write.`, pod);
-  }
+  // A pod on a node that is lost stays Running; the control plane says only that it is not Ready.
+  const isAway = nodes === undefined ? !pod.ready : node?.ready !== true;
+  if (isAway) return unknown(`Node ${pod.node} is not Ready; its runner may still write.`, pod);
   return { kind: "live", pod, says: `Runner ${pod.key} took lock ${lock.id} and is alive.` };
 }
 

@@ -49,6 +49,8 @@ const WHOLE_SECOND_MS = 1_000;
 const SILENT_MS = 60_000;
 /** Metrics and objects of one dump are read some seconds apart. */
 const APART_MS = 15_000;
+/** A pass comes to a call that shows in the status, or to its end, within this. */
+const UNTOLD_MS = 4 * 60_000;
 const UNSTEADY_MS = 15 * 60_000;
 
 type Draft = Omit<CallView, "by" | "why" | "verdict"> &
@@ -72,6 +74,25 @@ export function callsInProgress(facts: ParkedFacts, asOfMs: number): CallView[] 
     return draft === undefined ? [] : [draft];
   });
   return drafts.map((draft) => settled(draft, drafts, facts, asOfMs));
+}
+
+/**
+ * Passes that the metrics count and no object's status tells of, where there is no log to tell: one
+ * that is parked may be among them, for not every call shows in a status.
+ */
+export function untoldPasses(
+  facts: ParkedFacts,
+  calls: readonly CallView[],
+  asOfMs: number,
+): { readonly amount: number; readonly workers: WorkersView }[] {
+  if (facts.activity.passes !== undefined) return [];
+  return (facts.activity.workers ?? []).flatMap((workers) => {
+    const told = calls.filter((each) => each.workers === workers && each.verdict !== "over");
+    const amount = workers.active - told.length;
+    const agesMs = told.reduce((sum, each) => sum + asOfMs - each.sinceMs, 0);
+    const isLong = (workers.unfinishedMs ?? 0) - agesMs > UNTOLD_MS;
+    return amount > 0 && isLong ? [{ amount, workers }] : [];
+  });
 }
 
 function draftOf(object: TerraformView, facts: ParkedFacts, asOfMs: number): Draft | undefined {

@@ -1,5 +1,5 @@
 import { artifactTroubles } from "./artifacts.ts";
-import type { ControllerView } from "./controllers.ts";
+import { type ControllerView, leaderFor } from "./controllers.ts";
 import type { Knowledge } from "./knowledge.ts";
 import { type CallView, callsInProgress, type ParkedFacts } from "./parked.ts";
 import type { SourceView } from "./sources.ts";
@@ -41,25 +41,32 @@ export function poolsOf(facts: ParkedFacts, asOfMs: number): PoolView[] {
   );
   const fetching = troubles.filter((each) => each.state === "fetching").map(({ object }) => object);
   const due = dueOf(facts, asOfMs);
-  const common = {
-    parked: calls.filter((each) => each.verdict === "parked"),
-    fetching,
-    running: calls.filter(
-      ({ verdict, object }) => verdict === "running" && !fetching.includes(object),
-    ),
-    due,
+  const of = (controller: ControllerView | undefined) => {
+    const isOurs = ({ object }: { readonly object: TerraformView }) => {
+      const leader = leaderFor(facts.leadership, object.namespace)?.controller;
+      return controller === undefined || leader === undefined || leader === controller;
+    };
+    return {
+      controller,
+      parked: calls.filter((each) => each.verdict === "parked").filter(isOurs),
+      fetching: fetching.filter((object) => isOurs({ object })),
+      running: calls
+        .filter(({ verdict, object }) => verdict === "running" && !fetching.includes(object))
+        .filter(isOurs),
+      due: due.filter(isOurs),
+    };
   };
   if (workers !== undefined) {
     return workers.map((each) => ({
-      ...common,
-      ...{ controller: each.controller, maximum: each.maximum, held: each.active },
+      ...of(each.controller),
+      ...{ maximum: each.maximum, held: each.active },
       ...{ by: "metrics" as const, depth: each.depth, workers: each },
     }));
   }
   const held = [...(passes?.byObject.values() ?? [])].filter((pass) => !pass.ended).length;
   return facts.leadership.leaders.map(({ controller }) => ({
-    ...common,
-    ...{ controller, maximum: controller.concurrent, held },
+    ...of(controller),
+    ...{ maximum: controller.concurrent, held },
     ...{ by: "log" as const, depth: undefined, workers: undefined },
   }));
 }

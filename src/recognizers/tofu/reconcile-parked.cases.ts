@@ -211,6 +211,16 @@ export const reconcileParkedCases: RecognizerCases = {
   ],
   inconclusive: [
     {
+      why: "a pass runs for twenty minutes, and without a log nothing tells of what",
+      scene: calm("10:20:00")
+        .terraform("apps/network", {
+          ready: ["True", "Plan no changes: main@sha1:1", "10:00:07", "TerraformPlannedNoChanges"],
+          conditions: { Reconciling: ["True", "Fulfilling prerequisites", "10:00:01"] },
+        })
+        .workers({ active: 1, maximum: 8, longest: 1_199, unfinished: 1_199 }),
+      objects: [],
+    },
+    {
       why: "the runner is younger than the call by seconds only, and two clocks wrote that",
       scene: calm("10:20:00")
         .terraform("apps/network", applying("10:00:06"))

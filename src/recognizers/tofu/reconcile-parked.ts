@@ -1,4 +1,4 @@
-import { type CallView, callsInProgress } from "../../evidence/parked.ts";
+import { type CallView, callsInProgress, untoldPasses } from "../../evidence/parked.ts";
 import { citeLeader, citeLine, citePod, citeReady, citeWorkers } from "../cites.ts";
 import { type Cite, defineRecognizer, type Finding, type Undecided, verdictOf } from "../define.ts";
 import { missing } from "../judge.ts";
@@ -61,7 +61,10 @@ export const reconcileParked = defineRecognizer({
     const findings = calls
       .filter((call) => call.verdict === "parked")
       .map((call) => findingOf(call, runningApplies(calls), asOfMs));
-    const undecided = calls.filter((call) => call.verdict === "undecided").map(undecidedOf);
+    const undecided = [
+      ...calls.filter((call) => call.verdict === "undecided").map(undecidedOf),
+      ...untoldPasses(known, calls, asOfMs).map(untoldOf),
+    ];
     const running = calls.find((call) => call.verdict !== "parked");
     return verdictOf(findings, undecided, running?.why ?? "No object is in a call to a runner.");
   },
@@ -232,4 +235,10 @@ function undecidedOf(call: CallView): Undecided {
   const log = missing("passes");
   const command = pod === undefined ? log.command : `kubectl -n ${pod.namespace} logs ${pod.name}`;
   return { objects: [object.ref], why: call.why, missing: [{ ...log, command }] };
+}
+
+function untoldOf({ amount }: { readonly amount: number }): Undecided {
+  const passes = amount === 1 ? "pass runs" : "passes run";
+  const why = `${amount} ${passes} for minutes that no status tells of; the log says where.`;
+  return { objects: [], why, missing: [missing("passes")] };
 }

@@ -57,5 +57,12 @@ export const workerPoolExhaustedCases: RecognizerCases = {
       why: "neither metrics nor a log tell how many passes run",
       scene: parkedFour("10:30:00").terraform("apps/well"),
     },
+    {
+      why: "the log begins after the passes that may hold the workers, and there are no metrics",
+      scene: parkedFour("10:30:00")
+        .terraform("apps/well")
+        .log([["10:25:00", "apps/other", "Reconciliation completed. Generation: 1"]]),
+      objects: ["Terraform/apps/well"],
+    },
   ],
 };

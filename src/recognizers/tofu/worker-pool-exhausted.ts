@@ -1,7 +1,9 @@
+import type { Knowledge } from "../../evidence/knowledge.ts";
 import { type PoolView, poolsOf } from "../../evidence/queue.ts";
 import { citeLine, citeReady, citeWorkers } from "../cites.ts";
-import { type Cite, defineRecognizer, type Finding, verdictOf } from "../define.ts";
-import { count, HARMLESS, stampOf } from "../words.ts";
+import { type Cite, defineRecognizer, type Finding, type Undecided, verdictOf } from "../define.ts";
+import { missing } from "../judge.ts";
+import { count, HARMLESS, MINUTE_MS, stampOf } from "../words.ts";
 
 /** Every worker is held while something is due. */
 export const workerPoolExhausted = defineRecognizer({
@@ -35,7 +37,8 @@ export const workerPoolExhausted = defineRecognizer({
       full.length > 0
         ? "Every worker is held, but nothing that is due waits for one."
         : `${first?.held ?? 0} of ${count(first?.maximum ?? 0, "worker")} are held.`;
-    return verdictOf(starved.map(findingOf), [], why);
+    const undecided = pools.filter((pool) => mayBeFull(pool, known.activity)).map(undecidedOf);
+    return verdictOf(starved.map(findingOf), undecided, why);
   },
 
   remedies: [
@@ -82,6 +85,21 @@ export const workerPoolExhausted = defineRecognizer({
 /** How many due keys wait: each held key may itself be in the queue once more. */
 function waiting(pool: PoolView): number {
   return Math.max((pool.depth ?? 0) - pool.held, pool.due.length, 0);
+}
+
+/** Passes that began before the log does are not counted, and a due object may wait for them. */
+function mayBeFull(pool: PoolView, { passes }: Knowledge["activity"]): boolean {
+  if (pool.by === "metrics" || pool.held >= pool.maximum || waiting(pool) === 0) return false;
+  const startedMs = pool.controller?.startedMs ?? 0;
+  return passes !== undefined && passes.covered.fromMs - startedMs > MINUTE_MS;
+}
+
+function undecidedOf(pool: PoolView): Undecided {
+  return {
+    objects: pool.due.map(({ object }) => object.ref),
+    why: "Objects are due and not looked at; the log begins too late to tell who holds workers.",
+    missing: [missing("workers")],
+  };
 }
 
 function findingOf(pool: PoolView): Finding {
