@@ -1,5 +1,6 @@
 import { keyText, type ObjectKey } from "../api/kinds.ts";
-import type { EngineLoad } from "../ports/engine.ts";
+import type { EngineLoad, HealthCause } from "../ports/engine.ts";
+import type { Gauge } from "../ports/meters.ts";
 import type { LiveRuns } from "../ports/runs.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import { type EngineOptions, type EnginePorts, engineDefaults } from "./ports.ts";
@@ -22,6 +23,11 @@ export interface Engine {
   readonly ended: Promise<"stopped" | "leadership lost">;
   readonly live: LiveRuns;
   load(): EngineLoad;
+  /** Why the engine is stuck; empty if it is not, or has not begun. */
+  health(): readonly HealthCause[];
+  /** Why it takes no new work; undefined if it does. */
+  unready(): string | undefined;
+  gauges(): readonly Gauge[];
   /** Asks for a pass of an object, soon. */
   enqueue(key: ObjectKey): void;
 }
@@ -35,17 +41,28 @@ export function createEngine(
   const ended = Promise.withResolvers<"stopped" | "leadership lost">();
   let session: Session | undefined;
   let stopped = false;
+  let leads = false;
+  let begun = false;
 
   async function start(signal: AbortSignal): Promise<void> {
     const lead = await ports.leadership.acquire({ signal });
     if (stopped) return await lead.release();
     ports.log.info("Leading", { epoch: lead.epoch });
     session = new Session(ports, all, lead);
+    leads = true;
     lead.lost.addEventListener("abort", () => {
+      leads = false;
       session?.abandon();
       ended.resolve("leadership lost");
     });
     await session.start(signal);
+    begun = !signal.aborted;
+  }
+
+  function unready(): string | undefined {
+    if (stopped) return "The engine is stopping";
+    if (!leads) return "Another engine leads, or none yet";
+    return begun ? undefined : "The engine is learning what there is";
   }
 
   async function stop(): Promise<void> {
@@ -70,6 +87,9 @@ export function createEngine(
     drain: async (signal) => session?.drain(signal),
     live: { describe: (key) => session?.live.describe(key) },
     load: () => session?.load ?? { runs: [], slots: { taken: 0, all: all.maxRuns } },
+    health: () => session?.health() ?? [],
+    unready,
+    gauges: () => session?.gauges() ?? [],
     enqueue: (key) => session?.ask(keyText(key), "urgent"),
   };
 }

@@ -3,6 +3,7 @@ import type { ArtifactKeeper, ArtifactStore, GitSource } from "../ports/artifact
 import type { Clock, Random } from "../ports/clock.ts";
 import type { Leadership } from "../ports/leadership.ts";
 import type { Log } from "../ports/log.ts";
+import type { Meters } from "../ports/meters.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import type { RunnerPlatform } from "../ports/runner.ts";
 import type { RunLogs } from "../ports/runs.ts";
@@ -24,6 +25,8 @@ export interface EnginePorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Where it is counted what the engine does; nowhere if left out. */
+  readonly meters?: Meters;
   /** What to do about an object; pure. */
   readonly decide: (observed: Observed, nowMs: number) => Decision;
 }

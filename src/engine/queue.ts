@@ -10,6 +10,23 @@ export interface QueueOptions {
   readonly backoffBaseMs: number;
   /** Upper bound of every delay after a failure, in milliseconds. */
   readonly backoffCapMs: number;
+  readonly observer?: QueueObserver;
+}
+
+/** Hears what the queue does, to count it. Durations in milliseconds. */
+export interface QueueObserver {
+  added(): void;
+  retried(): void;
+  taken(waitedMs: number): void;
+  done(workedMs: number): void;
+}
+
+/** How long what is here has been here, in milliseconds. */
+export interface QueueAges {
+  /** Of the key that was ready first; undefined: none is ready. */
+  readonly readyMs: number | undefined;
+  /** Of each key that is handed out. */
+  readonly runningMs: readonly number[];
 }
 
 export interface QueueSize {
@@ -37,11 +54,12 @@ const DOUBLINGS_MAX = 40;
  */
 export class WorkQueue {
   readonly #options: QueueOptions;
-  readonly #ready: Record<Priority, Set<string>> = { urgent: new Set(), normal: new Set() };
+  /** Keys that can be taken, and since when. */
+  readonly #ready: Record<Priority, Map<string, number>> = { urgent: new Map(), normal: new Map() };
   /** When a delayed key becomes ready, on the clock that never jumps. */
   readonly #delayed = new Map<string, number>();
-  /** Keys handed out; the value is what was added meanwhile. */
-  readonly #running = new Map<string, Priority | undefined>();
+  /** Keys handed out: since when, and what was added meanwhile. */
+  readonly #running = new Map<string, { readonly sinceMs: number; again: Priority | undefined }>();
   readonly #failures = new Map<string, number>();
   readonly #sleepers = new Set<AbortController>();
   #urgentInARow = 0;
@@ -53,13 +71,18 @@ export class WorkQueue {
 
   /** Makes the key ready, or ready again once its taker is done. */
   add(key: string, priority: Priority = "normal"): void {
-    if (this.#running.has(key)) {
-      const urgent = priority === "urgent" || this.#running.get(key) === "urgent";
-      this.#running.set(key, urgent ? "urgent" : "normal");
+    const running = this.#running.get(key);
+    if (running !== undefined) {
+      running.again = priority === "urgent" ? "urgent" : (running.again ?? "normal");
       return;
     }
-    if (priority === "urgent") this.#ready.normal.delete(key);
-    if (!this.#ready.urgent.has(key)) this.#ready[priority].add(key);
+    const { urgent, normal } = this.#ready;
+    const sinceMs = urgent.get(key) ?? normal.get(key);
+    if (sinceMs === undefined) this.#options.observer?.added();
+    if (priority === "urgent") normal.delete(key);
+    if (!urgent.has(key)) {
+      this.#ready[priority].set(key, sinceMs ?? this.#options.clock.monotonic());
+    }
     this.#wake();
   }
 
@@ -89,6 +112,7 @@ export class WorkQueue {
     const { backoffBaseMs, backoffCapMs, random } = this.#options;
     const boundMs = Math.min(backoffCapMs, backoffBaseMs * 2 ** failures);
     const delayMs = Math.max(1, random.next() * boundMs);
+    this.#options.observer?.retried();
     this.addAfter(key, delayMs);
     return delayMs;
   }
@@ -112,7 +136,7 @@ export class WorkQueue {
       this.#promote();
       const key = this.#next();
       if (key !== undefined) {
-        this.#running.set(key, undefined);
+        this.#running.set(key, { sinceMs: this.#options.clock.monotonic(), again: undefined });
         this.#delayed.delete(key);
         return key;
       }
@@ -123,9 +147,21 @@ export class WorkQueue {
 
   /** The taker has finished with the key. */
   done(key: string): void {
-    const again = this.#running.get(key);
+    const running = this.#running.get(key);
     this.#running.delete(key);
-    if (again !== undefined) this.add(key, again);
+    if (running === undefined) return;
+    this.#options.observer?.done(this.#options.clock.monotonic() - running.sinceMs);
+    if (running.again !== undefined) this.add(key, running.again);
+  }
+
+  ages(): QueueAges {
+    const nowMs = this.#options.clock.monotonic();
+    const { urgent, normal } = this.#ready;
+    const since = [...urgent.values(), ...normal.values()];
+    return {
+      readyMs: since.length === 0 ? undefined : nowMs - Math.min(...since),
+      runningMs: [...this.#running.values()].map(({ sinceMs }) => nowMs - sinceMs),
+    };
   }
 
   size(): QueueSize {
@@ -152,8 +188,9 @@ export class WorkQueue {
     const { urgent, normal } = this.#ready;
     const normalsTurn = urgent.size === 0 || this.#urgentInARow >= URGENT_IN_A_ROW;
     const from = normalsTurn && normal.size > 0 ? normal : urgent;
-    for (const key of from) {
+    for (const [key, sinceMs] of from) {
       from.delete(key);
+      this.#options.observer?.taken(this.#options.clock.monotonic() - sinceMs);
       this.#urgentInARow = from === urgent ? this.#urgentInARow + 1 : 0;
       return key;
     }

@@ -25,7 +25,7 @@ export type Next =
   /** The object changed under the pass: at once. */
   | { readonly after: "conflict" }
   /** Something failed: after a growing pause. */
-  | { readonly after: "failure" }
+  | { readonly after: "failure"; readonly isBug?: boolean }
   /** There is no such object. */
   | { readonly after: "gone" };
 
@@ -81,9 +81,10 @@ function troubled(error: unknown, key: ObjectKey, log: Log, parent: AbortSignal)
   if (isStoreError(error, "Conflict")) return { after: "conflict" };
   if (parent.aborted) return { after: "failure" };
   const fields = { object: keyText(key), error: messageOf(error) };
-  if (error instanceof StoreError || isTimeout(error)) log.warn("A pass failed", fields);
-  else log.error("A pass failed by a bug", { ...fields, stack: stackOf(error) });
-  return { after: "failure" };
+  const isBug = !(error instanceof StoreError || isTimeout(error));
+  if (isBug) log.error("A pass failed by a bug", { ...fields, stack: stackOf(error) });
+  else log.warn("A pass failed", fields);
+  return { after: "failure", isBug };
 }
 
 function isTimeout(error: unknown): boolean {

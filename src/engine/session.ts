@@ -1,17 +1,22 @@
 import { keyText, parseKey } from "../api/kinds.ts";
-import type { EngineLoad } from "../ports/engine.ts";
+import type { EngineLoad, HealthCause } from "../ports/engine.ts";
 import type { Lead } from "../ports/leadership.ts";
+import { type Gauge, type Meters, noMeters } from "../ports/meters.ts";
 import type { LiveRuns } from "../ports/runs.ts";
 import { bounded, messageOf } from "./bounded.ts";
+import { engineGauges } from "./engine-gauges.ts";
 import { Events } from "./events.ts";
+import { causesOf } from "./health.ts";
 import { Janitor } from "./janitor.ts";
 import { prepareRun } from "./order.ts";
 import { sweepOrphans } from "./orphans.ts";
+import { countPass, queueMeter } from "./pass-meter.ts";
 import type { EngineOptions, EnginePorts } from "./ports.ts";
 import { type Priority, WorkQueue } from "./queue.ts";
 import { type Next, type ReconcilerPorts, reconcile } from "./reconciler.ts";
 import { currentState, rescueState } from "./rescue.ts";
 import { Sources } from "./sources.ts";
+import { StoreWatch } from "./store-watch.ts";
 import { Supervisors } from "./supervisors.ts";
 import { Watches } from "./watches.ts";
 
@@ -26,6 +31,8 @@ export class Session {
   readonly #ports: EnginePorts;
   readonly #lead: Lead;
   readonly #options: EngineOptions;
+  readonly #meters: Meters;
+  readonly #storeWatch: StoreWatch;
   readonly #queue: WorkQueue;
   readonly #supervisors: Supervisors;
   readonly #janitor: Janitor;
@@ -41,12 +48,15 @@ export class Session {
   #workers: Promise<unknown> = Promise.resolve();
 
   constructor(ports: EnginePorts, options: EngineOptions, lead: Lead) {
-    const { clock, random } = ports;
+    const { clock, random, meters = noMeters } = ports;
+    this.#storeWatch = new StoreWatch({ clock, meters });
+    this.#meters = meters;
+    ports = { ...ports, store: this.#storeWatch.watched(ports.store) };
     this.#ports = ports;
     this.#lead = lead;
     this.#options = options;
     const backoff = { backoffBaseMs: BACKOFF_BASE_MS, backoffCapMs: BACKOFF_CAP_MS };
-    this.#queue = new WorkQueue({ clock, random, ...backoff });
+    this.#queue = new WorkQueue({ clock, random, ...backoff, observer: queueMeter(meters) });
     this.#supervisors = this.#makeSupervisors();
     this.#janitor = new Janitor(ports);
     this.#events = new Events(ports);
@@ -60,6 +70,32 @@ export class Session {
 
   get load(): EngineLoad {
     return this.#supervisors.load();
+  }
+
+  /** Why the engine is stuck; empty if it is not. */
+  health(): HealthCause[] {
+    const { readyMs, runningMs } = this.#queue.ages();
+    return causesOf({
+      lagMs: this.#ports.clock.lagMs(),
+      readyMs,
+      passesMs: runningMs,
+      workers: this.#options.passWorkers,
+      sweptMs: this.#watches.sweptMs(),
+      store: this.#storeWatch.trouble(),
+      runs: this.#supervisors.underWatch(),
+    });
+  }
+
+  gauges(): Gauge[] {
+    return engineGauges({
+      size: this.#queue.size(),
+      ages: this.#queue.ages(),
+      workers: this.#options.passWorkers,
+      load: this.load,
+      runs: this.#supervisors.facts(),
+      terraforms: this.#watches.terraforms(),
+      lagMs: this.#ports.clock.lagMs(),
+    });
   }
 
   ask(key: string, priority: Priority = "normal"): void {
@@ -121,7 +157,12 @@ export class Session {
     for (;;) {
       const key = await this.#queue.take(this.#closing.signal);
       if (key === undefined) return;
+      const beganMs = this.#ports.clock.monotonic();
       const next = await reconcile(parseKey(key), this.#reconciler, this.#over.signal);
+      countPass(this.#meters, parseKey(key), {
+        next,
+        ms: this.#ports.clock.monotonic() - beganMs,
+      });
       this.#again(key, next);
       this.#queue.done(key);
       for (const woken of this.#supervisors.wake()) this.#queue.add(woken);
@@ -152,6 +193,7 @@ export class Session {
     const rescuing = { store, platform, door, log };
     return new Supervisors(
       {
+        meters: this.#meters,
         platform,
         clock,
         logs,

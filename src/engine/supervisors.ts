@@ -2,8 +2,11 @@ import { keyOf, keyText, type ObjectKey } from "../api/kinds.ts";
 import type { RunStatus, Terraform } from "../api/terraform.ts";
 import type { RunFact } from "../domain/facts.ts";
 import type { EngineLoad } from "../ports/engine.ts";
+import type { Meters } from "../ports/meters.ts";
 import type { LiveRun, LiveRuns } from "../ports/runs.ts";
 import { messageOf } from "./bounded.ts";
+import type { RunUnderWatch } from "./health.ts";
+import { RunMeter } from "./run-meter.ts";
 import { Supervisor, type SupervisorPorts } from "./supervisor.ts";
 
 const TICK_MS = 1_000;
@@ -16,13 +19,22 @@ export class Supervisors implements LiveRuns {
   readonly #ports: SupervisorPorts;
   readonly #maxRuns: number;
   readonly #byKey = new Map<string, Supervisor>();
+  /** Whom a bug ended: nobody follows their runs. */
+  readonly #left = new WeakSet<Supervisor>();
+  readonly #meter: RunMeter;
   /** Runs that a pass is about to store: they count from the moment they are claimed. */
   readonly #claims = new Set<string>();
   /** Keys that found no slot, in the order they came. */
   readonly #waiting = new Set<string>();
 
-  constructor(ports: SupervisorPorts, maxRuns: number) {
-    this.#ports = ports;
+  constructor(ports: SupervisorPorts & { readonly meters: Meters }, maxRuns: number) {
+    const changed = (key: ObjectKey) => {
+      const fact = this.fact(key);
+      if (fact !== undefined) this.#meter.heard(key, fact);
+      ports.changed(key);
+    };
+    this.#ports = { ...ports, changed };
+    this.#meter = new RunMeter(ports);
     this.#maxRuns = maxRuns;
   }
 
@@ -39,6 +51,7 @@ export class Supervisors implements LiveRuns {
   /** The object is gone, or names no run. */
   leave(key: ObjectKey): void {
     this.#leave(key);
+    this.#meter.forget(key);
     this.#waiting.delete(keyText(key));
   }
 
@@ -48,6 +61,27 @@ export class Supervisors implements LiveRuns {
 
   describe(key: ObjectKey): LiveRun | undefined {
     return this.#byKey.get(keyText(key))?.live();
+  }
+
+  /** What is known of every run. */
+  facts(): RunFact[] {
+    return [...this.#byKey.values()].map((each) => each.fact());
+  }
+
+  /** What the engine's health is judged by. */
+  underWatch(): RunUnderWatch[] {
+    return [...this.#byKey.values()].map((each) => {
+      const { id: runId, stage, stageMs, outcome } = each.fact();
+      const isLeft = this.#left.has(each);
+      return {
+        ...each.key,
+        runId,
+        stage,
+        stageMs: stageMs ?? 0,
+        isOver: outcome !== undefined,
+        isLeft,
+      };
+    });
   }
 
   /** Objects that have a run. */
@@ -119,7 +153,9 @@ export class Supervisors implements LiveRuns {
   #begin(key: ObjectKey, run: RunStatus, planned: number): void {
     const supervisor = new Supervisor(key, run, planned, this.#ports);
     this.#byKey.set(keyText(key), supervisor);
+    this.#meter.began(key, run);
     supervisor.follow().catch((error: unknown) => {
+      this.#left.add(supervisor);
       this.#ports.log.error("A supervisor ended by a bug", {
         object: keyText(key),
         run: run.id,
@@ -131,6 +167,7 @@ export class Supervisors implements LiveRuns {
   #leave(key: ObjectKey): void {
     const supervisor = this.#byKey.get(keyText(key));
     this.#byKey.delete(keyText(key));
+    if (supervisor !== undefined) this.#meter.ended(key);
     supervisor?.detach().catch(() => {});
   }
 }

@@ -20,11 +20,13 @@ export class Watches {
   readonly #ask: Ask;
   readonly #references = new References();
   readonly #terraforms: Informer<"Terraform">;
+  #sweptAtMs: number;
   readonly #others: { run(signal: AbortSignal): Promise<void> }[];
 
   constructor(ports: InformerPorts, ask: Ask) {
     this.#ports = ports;
     this.#ask = ask;
+    this.#sweptAtMs = ports.clock.monotonic();
     this.#terraforms = new Informer("Terraform", ports, {
       changed: (after, before) => this.#terraformChanged(after, before),
       removed: (object) => this.#terraformRemoved(object),
@@ -47,6 +49,11 @@ export class Watches {
     return this.#terraforms.objects();
   }
 
+  /** Milliseconds since objects that are due were last looked for. */
+  sweptMs(): number {
+    return this.#ports.clock.monotonic() - this.#sweptAtMs;
+  }
+
   /** Watches until the signal fires. */
   async run(signal: AbortSignal): Promise<void> {
     const all = [this.#terraforms, ...this.#others];
@@ -58,6 +65,7 @@ export class Watches {
     const { clock } = this.#ports;
     while (!signal.aborted) {
       await clock.sleep(SWEEP_MS, signal);
+      this.#sweptAtMs = clock.monotonic();
       for (const terraform of this.#terraforms.objects()) {
         const dueMs = timeOf(terraform.status?.nextDueAt);
         const late = dueMs !== undefined && dueMs + LATE_MS < clock.now();

@@ -5,14 +5,17 @@ import { ProcessPlatform } from "../adapters/process/platform.ts";
 import { databaseError } from "../adapters/sqlite/database.ts";
 import { openStateDoor } from "../adapters/state-door/server.ts";
 import { createDataLock } from "../adapters/system/data-lock.ts";
+import { createRegistry, processGauges } from "../adapters/system/meters.ts";
 import { systemRandom } from "../adapters/system/random.ts";
 import { decide } from "../domain/decide.ts";
 import type { LostApplyPolicy } from "../domain/facts.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
+import type { EnginePorts } from "../engine/ports.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EngineInfo } from "../ports/engine.ts";
 import type { Lead, Leadership } from "../ports/leadership.ts";
 import type { Log } from "../ports/log.ts";
+import type { Meters } from "../ports/meters.ts";
 import { type ListenAddress, tokenFile } from "../server/access.ts";
 import { serveEngine } from "../server/server.ts";
 import { engineSocketPath } from "../server/socket.ts";
@@ -100,12 +103,18 @@ async function assemble(
   );
   const closing = () => ({ signal: clock.deadline("Closing", CLOSE_MS) });
   undo.push(() => closeDoor(closing()));
-  const engine = engineOf(setup, kept, { door, lead });
+  const meters = createRegistry();
+  const engine = engineOf(setup, kept, { door, lead, meters });
   undo.push(() => engine.stop());
   await engine.start(signal);
   const socket = engineSocketPath(dataDir);
   const info = engineInfo(setup, lead, engine);
-  const served = { ...kept, live: engine.live, info, clock, log };
+  const probes = {
+    metrics: () => meters.text([...engine.gauges(), ...processGauges()]),
+    health: engine.health,
+    unready: engine.unready,
+  };
+  const served = { ...kept, live: engine.live, info, probes, clock, log };
   const server = await serveEngine(served, socket, setup.listen);
   const { url } = server;
   if (url !== undefined) log.info("Listening", { url, token: tokenFile(socket) });
@@ -125,7 +134,7 @@ async function runsUnderWay({ store }: Kept, signal: AbortSignal): Promise<boole
 function engineOf(
   setup: EngineSetup,
   kept: Kept,
-  { door, lead }: { door: Parameters<typeof createEngine>[0]["door"]; lead: Lead },
+  { door, lead, meters }: { door: EnginePorts["door"]; lead: Lead; meters: Meters },
 ): Engine {
   const { dataDir, clock, log } = setup;
   const random = systemRandom;
@@ -163,6 +172,7 @@ function engineOf(
       clock,
       random,
       log,
+      meters,
       decide,
     },
     {

@@ -17,6 +17,12 @@ export interface EngineLoad {
   readonly slots: { readonly taken: number; readonly all: number };
 }
 
+/** Why the engine is stuck, in a word for machines and in a sentence for people. */
+export interface HealthCause {
+  readonly cause: "event-loop" | "queue" | "pass" | "sweep" | "store" | "run" | "leadership";
+  readonly text: string;
+}
+
 export interface EngineInfo extends EngineLoad {
   readonly pid: number;
   readonly version: string;

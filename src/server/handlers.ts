@@ -8,6 +8,7 @@ import type { LiveRuns, LogOptions, RunLogs } from "../ports/runs.ts";
 import type { StateAdmin } from "../ports/state.ts";
 import { BadRequest } from "./check.ts";
 import type { Input, Output, Streams, Unary } from "./operations.ts";
+import type { Probes } from "./probes.ts";
 import type { WireMessage } from "./wire.ts";
 
 /** Everything the interface hands on to. */
@@ -18,6 +19,8 @@ export interface ServedEngine {
   readonly states: StateAdmin | undefined;
   readonly live: LiveRuns;
   readonly info: () => EngineInfo;
+  /** For monitoring; nothing is told without them. */
+  readonly probes?: Probes;
   readonly clock: Clock;
   readonly log: Log;
 }

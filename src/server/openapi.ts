@@ -1,6 +1,7 @@
 import type { TSchema } from "typebox";
 import { kindNames } from "../api/kinds.ts";
 import { type Operation, operations } from "./operations.ts";
+import { HealthSchema, METRICS_TYPE, probePaths } from "./probes.ts";
 import { ErrorSchema, namedSchemas, ObjectSchema } from "./schemas.ts";
 
 /** The interface as an OpenAPI 3.1 document: JSON, made of the tables alone. */
@@ -22,12 +23,28 @@ export function openApi(): Json {
         "Fields may be added to answers; nothing that is here changes or goes within /v1.",
     },
     security: [{}, { token: [] }],
-    paths,
+    paths: { ...probes(), ...paths },
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
       schemas: components(),
     },
   };
+}
+
+function probes(): { [path: string]: Json } {
+  const health = contentOf(HealthSchema);
+  const contents: Readonly<Record<keyof typeof probePaths, Json>> = {
+    "/healthz": health,
+    "/readyz": health,
+    "/metrics": { [METRICS_TYPE]: { schema: { type: "string" } } },
+  };
+  const pathOf = ([path, content]: [string, Json]): [string, Json] => {
+    const summary = probePaths[path as keyof typeof probePaths];
+    const bad = path === "/metrics" ? {} : { 503: { description: "It is not.", content } };
+    const responses = { 200: { description: "It is well.", content }, ...bad };
+    return [path, { get: { operationId: path.slice(1), summary, parameters: [], responses } }];
+  };
+  return Object.fromEntries(Object.entries(contents).map(pathOf));
 }
 
 export type Json = string | number | boolean | null | readonly Json[] | { [name: string]: Json };

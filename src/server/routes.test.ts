@@ -4,11 +4,16 @@ import { noLog } from "../ports/log.ts";
 import { StoreError } from "../ports/object-store.ts";
 import { seededRandom, VirtualClock } from "../testing/fakes/clock.ts";
 import { MemoryStates } from "../testing/fakes/memory-states.ts";
+import { createGate } from "./access.ts";
 import type { ServedEngine } from "./handlers.ts";
 import { createRoutes } from "./routes.ts";
 import type { WireError } from "./schemas.ts";
 
 function serve(more: Partial<ServedEngine> = {}) {
+  return createRoutes(engineOf(more), new AbortController().signal);
+}
+
+function engineOf(more: Partial<ServedEngine>): ServedEngine {
   const clock = new VirtualClock("2026-01-01T00:00:00Z");
   const store = memoryObjectStore({ clock, random: seededRandom(1) });
   const info = {
@@ -21,7 +26,7 @@ function serve(more: Partial<ServedEngine> = {}) {
     runs: [],
     slots: { taken: 0, all: 4 },
   };
-  const engine: ServedEngine = {
+  return {
     store,
     logs: {
       append: async () => {},
@@ -35,7 +40,6 @@ function serve(more: Partial<ServedEngine> = {}) {
     log: noLog,
     ...more,
   };
-  return createRoutes(engine, new AbortController().signal);
 }
 const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "default" } };
 const post = (body: unknown) => ({ method: "POST", body: JSON.stringify(body) });
@@ -187,4 +191,53 @@ test("a watch that cannot begin says so in its stream", async () => {
   const text = await answer.text();
   expect(text).toContain("event: error");
   expect(text).toContain('"code":"Expired"');
+});
+
+describe("monitoring", () => {
+  const causes = [{ cause: "queue", text: "Object default/secret-name waits" } as const];
+  const probes = {
+    metrics: () => "nigari_run_slots 4\n",
+    health: (): readonly (typeof causes)[number][] => [],
+    unready: (): string | undefined => undefined,
+  };
+
+  test("hears that all is well", async () => {
+    const routes = serve({ probes });
+    for (const path of ["/healthz", "/readyz"]) {
+      const answer = await routes.request(path);
+      expect(answer.status).toBe(200);
+      expect(await answer.json()).toEqual({ status: "ok", causes: [] });
+    }
+    const answer = await routes.request("/metrics");
+    expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(await answer.text()).toBe("nigari_run_slots 4\n");
+  });
+
+  test("hears why it is not", async () => {
+    const ill = { ...probes, health: () => causes, unready: () => "The engine is stopping" };
+    const routes = serve({ probes: ill });
+    const health = await routes.request("/healthz");
+    expect(health.status).toBe(503);
+    expect(await health.json()).toEqual({ status: "stuck", causes });
+    const ready = await routes.request("/readyz");
+    expect(ready.status).toBe(503);
+    expect(await ready.json()).toMatchObject({ status: "not ready" });
+  });
+
+  test("over TCP needs no token for the two, and sees no names without it", async () => {
+    const served = engineOf({ probes: { ...probes, health: () => causes } });
+    const routes = createRoutes(served, new AbortController().signal, createGate("token"));
+    const headers = { host: "127.0.0.1:1" };
+    const health = await routes.request("/healthz", { headers });
+    expect(health.status).toBe(503);
+    expect(await health.json()).toEqual({ status: "stuck", causes: [{ cause: "queue" }] });
+    const known = { ...headers, authorization: "Bearer token" };
+    expect(await (await routes.request("/healthz", { headers: known })).text()).toContain(
+      "secret-name",
+    );
+    expect((await routes.request("/metrics", { headers })).status).toBe(401);
+    expect((await routes.request("/metrics", { headers: known })).status).toBe(200);
+    const foreign = { host: "evil.example", authorization: "Bearer token" };
+    expect((await routes.request("/healthz", { headers: foreign })).status).toBe(403);
+  });
 });

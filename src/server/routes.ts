@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import type { Gate } from "./access.ts";
+import type { Gate, Refusal } from "./access.ts";
 import { errorAnswer, TooLarge, TooLate } from "./answers.ts";
 import { BadRequest, faultIn, mustFit, readQuery } from "./check.ts";
 import { type Asked, type Handlers, handlersOf, type ServedEngine } from "./handlers.ts";
@@ -11,6 +11,7 @@ import {
   type Streams,
   type Unary,
 } from "./operations.ts";
+import { isOpenPath, probeRoutes } from "./probes.ts";
 import { eventStream } from "./stream.ts";
 import {
   JSON_LIMIT_BYTES,
@@ -38,15 +39,17 @@ export function createRoutes(engine: ServedEngine, ending: AbortSignal, gate?: G
   });
   app.use(async (context, next) => {
     context.header(VERSION_HEADER, engine.info().version);
-    const refusal = gate?.refuse({
-      host: context.req.header("host"),
-      authorization: context.req.header("authorization"),
-    });
-    if (refusal !== undefined) {
+    const refusal = refusalOf(context, gate);
+    // Whoever only asks whether the engine is well needs no token, but the right name for it.
+    const isOpen = refusal?.status === 401 && isOpenPath(context.req.path);
+    if (refusal !== undefined && !isOpen) {
       return context.json(wireError("denied", refusal.message), refusal.status);
     }
     return await next();
   });
+  const { probes } = engine;
+  const isKnown = (context: Context) => refusalOf(context, gate) === undefined;
+  if (probes !== undefined) app.route("/", probeRoutes(probes, isKnown));
   const served: Served = { engine, handlers: handlersOf(engine), ending };
   for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
     const path = operation.path.replaceAll(/\{(\w+)\}/g, ":$1");
@@ -55,6 +58,13 @@ export function createRoutes(engine: ServedEngine, ending: AbortSignal, gate?: G
     app.on(operation.method, path, answer);
   }
   return app;
+}
+
+function refusalOf(context: Context, gate: Gate | undefined): Refusal | undefined {
+  return gate?.refuse({
+    host: context.req.header("host"),
+    authorization: context.req.header("authorization"),
+  });
 }
 
 interface Served {

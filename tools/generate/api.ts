@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { putBlock } from "../../src/render/block.ts";
 import { openApi } from "../../src/server/openapi.ts";
 import { type Operation, operations } from "../../src/server/operations.ts";
+import { probePaths } from "../../src/server/probes.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -29,7 +30,8 @@ function table(): string {
       answer.is === "events" ? `${summary} (events)` : summary,
     ];
   });
-  const rows = [["request", "what it answers or does"], ...cells];
+  const probes = Object.entries(probePaths).map(([path, text]) => [`\`GET ${path}\``, text]);
+  const rows = [["request", "what it answers or does"], ...cells, ...probes];
   const widths = [0, 1].map((at) => Math.max(...rows.map((row) => (row[at] ?? "").length)));
   const line = (row: string[]) =>
     `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;

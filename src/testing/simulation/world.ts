@@ -10,6 +10,7 @@ import { createEngine, type Engine } from "../../engine/engine.ts";
 import type { EngineOptions, EnginePorts } from "../../engine/ports.ts";
 import { ArtifactError, type ArtifactStore } from "../../ports/artifacts.ts";
 import type { Log, LogFields } from "../../ports/log.ts";
+import type { Meters } from "../../ports/meters.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
 import type { StartOrder } from "../../ports/runner.ts";
 import { seededRandom, VirtualClock } from "../fakes/clock.ts";
@@ -23,6 +24,7 @@ import { FakeStateDoor } from "../fakes/state-door.ts";
 export interface WorldOptions {
   readonly seed?: number;
   readonly engine?: Partial<EngineOptions>;
+  readonly meters?: Meters;
   /** How runs are to go. */
   readonly script?: (order: StartOrder) => RunScript;
 }
@@ -210,6 +212,7 @@ export class World {
       clock: mortalClock,
       random: this.#random,
       log: this.#log(),
+      ...(this.#options.meters === undefined ? {} : { meters: this.#options.meters }),
       decide: (observed, nowMs) => {
         this.beforeDecision(observed);
         return decide(observed, nowMs);
