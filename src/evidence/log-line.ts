@@ -12,8 +12,9 @@ export function readLogLine(text: string, context: LineContext): LogLine | undef
   if (parsed === undefined) return undefined;
   const time = parsed.atMs ?? atMs ?? context.beforeMs;
   if (time === undefined) return undefined;
-  const message = cut(parsed.message, MESSAGE_CHARACTERS);
-  const error = parsed.error === undefined ? undefined : cut(parsed.error, ERROR_CHARACTERS);
+  const message = cut(parsed.message, MESSAGE_CHARACTERS, text);
+  const error =
+    parsed.error === undefined ? undefined : cut(parsed.error, ERROR_CHARACTERS, text);
   return {
     atMs: time,
     level: parsed.level,
@@ -42,8 +43,13 @@ type Parsed = Omit<LogLine, "atMs" | "place" | "mark"> & { readonly atMs: number
 const MESSAGE_CHARACTERS = 600;
 const ERROR_CHARACTERS = 1_200;
 
-const cut = (text: string, limit: number) =>
-  text.length > limit ? `${text.slice(0, limit)}…` : text;
+/** A part of a long line is copied: by itself it would hold the whole line in memory. */
+function cut(part: string, limit: number, line: string): string {
+  const short = part.length > limit ? `${part.slice(0, limit)}…` : part;
+  return line.length > LONG_CHARACTERS ? Buffer.from(short).toString() : short;
+}
+
+const LONG_CHARACTERS = 2_000;
 
 const PREFIX =
   /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?/;
