@@ -11,8 +11,9 @@ import {
   startApiServer,
   withoutCluster,
 } from "../../src/testing/cluster/api-server.ts";
+import { putDump } from "../../src/testing/cluster/dump.ts";
 import { type FakeKubelet, startFakeKubelet } from "../../src/testing/cluster/kubelet.ts";
-import { createObjects, customKind, untilServed } from "../../src/testing/cluster/objects.ts";
+import { createObjects } from "../../src/testing/cluster/objects.ts";
 import { dumpOf } from "../../src/testing/doctor-worlds/dump.ts";
 
 /**
@@ -67,16 +68,7 @@ describe.skipIf(withoutCluster())("on a real API server", () => {
     kubelet = await startFakeKubelet(server.serving, (pod) =>
       pod === `ops/${CONTROLLER}` ? log : "started\n",
     );
-    await createObjects(server, [
-      customKind("Terraform", "infra.contrib.fluxcd.io", "v1alpha2"),
-      customKind("GitRepository", "source.toolkit.fluxcd.io", "v1"),
-      ...["ops", "apps", "team"].map((name) => ({
-        ...{ apiVersion: "v1", kind: "Namespace", metadata: { name } },
-      })),
-    ]);
-    await untilServed(server, "/apis/infra.contrib.fluxcd.io/v1alpha2/terraforms");
-    await untilServed(server, "/apis/source.toolkit.fluxcd.io/v1/gitrepositories");
-    await createObjects(server, dumpOf(scene).objects.map(reachable));
+    await putDump({ server, kubelet }, dumpOf(scene));
     writeKubeconfig("dana", {
       "client-certificate-data": base64(server.certificate.cert),
       "client-key-data": base64(server.certificate.key),
@@ -163,57 +155,6 @@ describe.skipIf(withoutCluster())("on a real API server", () => {
     expect(stderr).toMatch(/The cluster cannot be read: .*401/);
   });
 });
-
-/** Node a's kubelet is the stand-in; of pods only what the API server insists on is added. */
-function reachable(item: Readonly<Record<string, unknown>>) {
-  if (item.kind === "Node") {
-    const status = {
-      ...(item.status as object),
-      addresses: [{ type: "InternalIP", address: kubelet.ip }],
-      daemonEndpoints: { kubeletEndpoint: { Port: kubelet.port } },
-      nodeInfo: nodeInfo(),
-    };
-    return { ...item, status };
-  }
-  if (item.kind === "Lease") return { ...item, spec: inMicroseconds(item.spec as object) };
-  return item.kind === "Pod" ? withImages(item) : item;
-}
-
-/** Leases count finer than other objects, and say so. */
-function inMicroseconds(spec: object): object {
-  const fine = (value: unknown) =>
-    typeof value === "string" && /^\d{4}-.*T.*:\d\dZ$/.test(value)
-      ? value.replace("Z", ".000000Z")
-      : value;
-  return Object.fromEntries(Object.entries(spec).map(([key, value]) => [key, fine(value)]));
-}
-
-function nodeInfo() {
-  const names = ["machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "architecture"];
-  const more = ["containerRuntimeVersion", "kubeletVersion", "kubeProxyVersion", "operatingSystem"];
-  return Object.fromEntries([...names, ...more].map((name) => [name, "x"]));
-}
-
-/** A container's status names its image, and owners their uid. */
-function withImages(item: Readonly<Record<string, unknown>>) {
-  const metadata = item.metadata as { ownerReferences?: object[] };
-  const status = item.status as { containerStatuses?: object[]; conditions?: object[] };
-  const owners = metadata.ownerReferences?.map((each) => ({
-    ...{ uid: "0000", apiVersion: "infra.contrib.fluxcd.io/v1alpha2" },
-    ...each,
-  }));
-  return {
-    ...item,
-    metadata: { ...metadata, ...(owners === undefined ? {} : { ownerReferences: owners }) },
-    status: {
-      ...status,
-      containerStatuses: (status.containerStatuses ?? []).map((each) => ({
-        ...{ image: "x", imageID: "x" },
-        ...each,
-      })),
-    },
-  };
-}
 
 type Rights = readonly (readonly [groups: readonly string[], resources: readonly string[]])[];
 
