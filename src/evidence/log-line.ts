@@ -13,8 +13,7 @@ export function readLogLine(text: string, context: LineContext): LogLine | undef
   const time = parsed.atMs ?? atMs ?? context.beforeMs;
   if (time === undefined) return undefined;
   const message = cut(parsed.message, MESSAGE_CHARACTERS, text);
-  const error =
-    parsed.error === undefined ? undefined : cut(parsed.error, ERROR_CHARACTERS, text);
+  const error = parsed.error === undefined ? undefined : cut(parsed.error, ERROR_CHARACTERS, text);
   return {
     atMs: time,
     level: parsed.level,

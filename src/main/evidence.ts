@@ -46,8 +46,8 @@ export function evidenceTools(options: EvidenceOptions): EvidenceTools {
 }
 
 /**
- * A log of a gigabyte is read line by line, and next to nothing of it is kept. V8 would yet grow the
- * space for what is young to a hundred MiB; as it begins, it is large enough.
+ * A log of a gigabyte is read line by line, and next to nothing of it is kept. V8 would still grow
+ * the space for what is young to a hundred MiB; as it begins, it is large enough.
  */
 function stayLean(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
