@@ -13,6 +13,8 @@ export interface Manifest {
   readonly kinds: readonly string[];
   readonly dropsRecorded: boolean;
   readonly lacks: readonly Gap[];
+  /** When each file was read, by its path. */
+  readonly readAtMs: ReadonlyMap<string, number>;
 }
 
 export const MANIFEST_KIND = "NigariEvidence";
@@ -31,7 +33,15 @@ export function readManifest(value: unknown): Manifest | undefined {
     kinds: strings(record.kinds),
     dropsRecorded: record.dropsRecorded === true,
     lacks: Array.isArray(record.lacks) ? record.lacks.flatMap(gapOf) : [],
+    readAtMs: new Map(Array.isArray(record.has) ? record.has.flatMap(readOf) : []),
   };
+}
+
+function readOf(value: unknown): [path: string, ms: number][] {
+  if (typeof value !== "object" || value === null) return [];
+  const { path, readAt } = value as Record<string, unknown>;
+  const ms = typeof readAt === "string" ? Date.parse(readAt) : Number.NaN;
+  return typeof path === "string" && !Number.isNaN(ms) ? [[path, ms]] : [];
 }
 
 const reasons = ["not-permitted", "timed-out", "absent", "damaged", "too-large"] as const;

@@ -17,6 +17,11 @@ export interface Evidence {
   readonly gaps: readonly Gap[];
   /** When it was taken; undefined if nothing in it has a time. */
   readonly taken: Taken | undefined;
+  /**
+   * When each origin was read, milliseconds since 1970; what is missing here was read at some time
+   * until `taken`.
+   */
+  readonly readAtMs: ReadonlyMap<string, number>;
 }
 
 /** When the evidence was read, and how that is known. */
@@ -57,8 +62,6 @@ export interface EvidenceObject {
   readonly status?: unknown;
   readonly data?: unknown;
   readonly [field: string]: unknown;
-  /** When it was read, RFC 3339; undefined where only the whole dump has a time. */
-  readonly readAt?: string;
   readonly place: Place;
 }
 

@@ -412,6 +412,7 @@ export class Scene {
       dropsRecorded: this.#dropsRecorded,
       gaps: this.#gaps,
       taken: { atMs: this.asOfMs, from: "manifest" },
+      readAtMs: new Map(),
     };
   }
 }

@@ -65,7 +65,7 @@ async function collectFrom(
     const userAgent = `nigari/${packageVersion()}`;
     const connection = new Connection(access, { clock, env, userAgent });
     try {
-      const at = { namespace: access.namespace, nowMs: clock.now() };
+      const at = { namespace: access.namespace, now: () => clock.now() };
       return await collectEvidence(connection, at, sink, call);
     } finally {
       connection.close();

@@ -9,12 +9,15 @@ import { wellOf } from "./well.ts";
 /** Everything that the doctor says of some evidence at a time. */
 export interface Diagnosis {
   readonly asOfMs: number;
-  readonly asOfFrom: "given" | "manifest" | "newest-time";
+  /** `cluster`: it was read just now, and this is what its clock says. */
+  readonly asOfFrom: "given" | "cluster" | "manifest" | "newest-time";
   readonly incidents: readonly Incident[];
   readonly findings: readonly JudgedFinding[];
   readonly notJudged: readonly NotJudged[];
   /** Id → why it is none of these. */
   readonly ruledOut: readonly { readonly id: string; readonly why: string }[];
+  /** When each origin that is cited was read, as far as it is known. */
+  readonly readAtMs: Evidence["readAtMs"];
   /** What is well, in a line. */
   readonly well: string;
   readonly exitCode: number;
@@ -57,6 +60,7 @@ export function diagnose(
     ruledOut: verdicts.flatMap(({ recognizer, verdict }) =>
       verdict.verdict === "ruled-out" ? [{ id: recognizer.id, why: verdict.why }] : [],
     ),
+    readAtMs: evidence.readAtMs,
     well: wellOf(known, findings),
     exitCode: exitCode(findings, notJudged, known),
   };

@@ -19,7 +19,7 @@ export function diagnosisData(diagnosis: Diagnosis) {
       findings: incident.findings.map((each) => each.key),
       timeline: incident.timeline.map(({ atMs, says }) => ({ at: iso(atMs), says })),
     })),
-    findings: diagnosis.findings.map(findingData),
+    findings: diagnosis.findings.map((each) => findingData(each, diagnosis)),
     notJudged: diagnosis.notJudged.map(({ recognizer, objects, why, missing }) => ({
       id: recognizer.id,
       severity: recognizer.severity,
@@ -31,7 +31,7 @@ export function diagnosisData(diagnosis: Diagnosis) {
   };
 }
 
-function findingData(finding: JudgedFinding) {
+function findingData(finding: JudgedFinding, { readAtMs }: Diagnosis) {
   const { recognizer } = finding;
   const { defect } = recognizer;
   return {
@@ -43,11 +43,15 @@ function findingData(finding: JudgedFinding) {
     says: finding.says,
     ...(finding.since === undefined ? {} : { since: finding.since }),
     facts: finding.facts,
-    cites: finding.cites.map(({ says, place }) => ({
-      says,
-      origin: place.origin,
-      ...(place.line === undefined ? {} : { line: place.line }),
-    })),
+    cites: finding.cites.map(({ says, place }) => {
+      const readMs = readAtMs.get(place.origin);
+      return {
+        says,
+        origin: place.origin,
+        ...(place.line === undefined ? {} : { line: place.line }),
+        ...(readMs === undefined ? {} : { readAt: iso(readMs) }),
+      };
+    }),
     causes: finding.causes,
     remedies: remediesOf([finding]).map(({ look, onlyIf, from, ...remedy }) => remedy),
     doesNotHelp: recognizer.doesNotHelp,

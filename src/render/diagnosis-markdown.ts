@@ -1,6 +1,7 @@
 import type { Diagnosis, JudgedFinding } from "../recognizers/diagnose.ts";
 import type { Incident } from "../recognizers/incidents.ts";
 import { stamp } from "../recognizers/words.ts";
+import { asOfWords } from "./diagnosis-text.ts";
 import { code, escaped } from "./markdown.ts";
 import { cureOf, uselessOf } from "./remedies.ts";
 
@@ -9,7 +10,7 @@ export function diagnosisMarkdown(diagnosis: Diagnosis): string {
   const { asOfMs, asOfFrom, incidents, findings } = diagnosis;
   const told = new Set(incidents.flatMap((each) => each.findings.map(({ key }) => key)));
   const alone = findings.filter((each) => each.foldedInto === undefined && !told.has(each.key));
-  const lines = [`# Diagnosis as of ${stamp(asOfMs)} (${asOfFrom})`, ""];
+  const lines = [`# Diagnosis as of ${stamp(asOfMs)} (${asOfWords[asOfFrom]})`, ""];
   if (incidents.length === 0) lines.push("No failure was recognized.", "");
   incidents.forEach((incident, index) => {
     lines.push(...incidentLines(incident, index + 1));

@@ -22,8 +22,7 @@ const CITED = 3;
 export function diagnosisText(diagnosis: Diagnosis, options: TextOptions): string {
   const page = new Page(options);
   const { asOfMs, asOfFrom, incidents } = diagnosis;
-  const from = { given: "as asked", manifest: "by the dump", "newest-time": "derived" }[asOfFrom];
-  page.line(`As of ${stamp(asOfMs)} (${from}): ${summaryOf(diagnosis)}`);
+  page.line(`As of ${stamp(asOfMs)} (${asOfWords[asOfFrom]}): ${summaryOf(diagnosis)}`);
   incidents.forEach((incident, index) => {
     writeIncident(page, incident, index + 1);
   });
@@ -31,9 +30,17 @@ export function diagnosisText(diagnosis: Diagnosis, options: TextOptions): strin
   writeNotJudged(page, diagnosis.notJudged);
   page.gap();
   page.item("Well:", diagnosis.well, 0);
-  page.sources();
+  page.sources(diagnosis.readAtMs);
   return page.text();
 }
+
+/** Where the time comes from that is judged. */
+export const asOfWords: Readonly<Record<Diagnosis["asOfFrom"], string>> = {
+  given: "as asked",
+  cluster: "by the cluster's clock",
+  manifest: "by the dump",
+  "newest-time": "derived: the newest time in it",
+};
 
 function summaryOf({ incidents, findings, notJudged }: Diagnosis): string {
   const shown = findings.filter((each) => each.foldedInto === undefined);
@@ -192,10 +199,15 @@ class Page {
     return numbers.length === 0 ? "" : ` [${numbers.join(",")}]`;
   }
 
-  sources(): void {
+  /** `readAtMs` tells when an origin was read, where that is known. */
+  sources(readAtMs: Diagnosis["readAtMs"]): void {
     if (this.#places.size === 0) return;
     this.line("Evidence:");
-    for (const [place, number] of this.#places) this.item(`[${number}]`, place, 2);
+    for (const [place, number] of this.#places) {
+      const readMs = readAtMs.get(place) ?? readAtMs.get(place.replace(/:\d+$/, ""));
+      const when = readMs === undefined ? "" : `, read ${clock(readMs)}`;
+      this.item(`[${number}]`, place + when, 2);
+    }
   }
 
   text(): string {

@@ -80,6 +80,8 @@ class Loader {
   #dropsRecorded = false;
   #names = new PodNames([], []);
   #manifest: Manifest | undefined;
+  /** Where the manifest lies: it names its files from there. */
+  #root = "";
   #dumpedAtMs: number | undefined;
   #nearMs: number | undefined;
 
@@ -140,6 +142,12 @@ class Loader {
           : newestMs === undefined
             ? undefined
             : { atMs: newestMs, from: "newest-time" },
+      readAtMs: new Map(
+        [...(this.#manifest?.readAtMs ?? [])].map(([path, ms]) => [
+          this.#place(this.#root + path).origin,
+          ms,
+        ]),
+      ),
     };
   }
 
@@ -190,6 +198,7 @@ class Loader {
     const manifest = readManifest(document);
     if (manifest !== undefined) {
       this.#manifest ??= manifest;
+      this.#root = path.slice(0, path.lastIndexOf("/") + 1);
       for (const kind of manifest.kinds) this.#kinds.add(kind);
       this.#dropsRecorded ||= manifest.dropsRecorded;
       return;

@@ -48,7 +48,7 @@ async function collect(sink: EvidenceSink): Promise<Collected> {
   };
   const connection = new Connection(access, { clock, env: {}, userAgent: "nigari/9" });
   try {
-    return await collectEvidence(connection, { namespace: "ops", nowMs: 1 }, sink, call);
+    return await collectEvidence(connection, { namespace: "ops", now: () => 1 }, sink, call);
   } finally {
     connection.close();
   }
@@ -126,6 +126,11 @@ describe("what is collected of a cluster", () => {
     });
     const saved = await loadBundle(path, call.signal);
     expect(plain(saved)).toEqual(plain(loader.evidence()));
+    const atMs = Date.parse("2026-07-03T06:10:00Z");
+    const request = "GET /apis/infra.contrib.fluxcd.io/v1alpha2/terraforms";
+    expect(loader.evidence().readAtMs.get(request)).toBe(atMs);
+    expect(saved.readAtMs.get("objects/terraforms.json")).toBe(atMs);
+    expect(saved.readAtMs.has("logs/ops_tc-7f9-abcde_manager.log")).toBe(true);
     const names: string[] = [];
     await list({ file: path, onReadEntry: (entry) => names.push(entry.path) });
     expect(names).toContain("manifest.json");

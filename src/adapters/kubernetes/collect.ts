@@ -36,7 +36,7 @@ const SUSPICIOUS_MAX = 40;
  */
 export async function collectEvidence(
   connection: Connection,
-  options: { readonly namespace: string; readonly nowMs: number },
+  options: { readonly namespace: string; now(): number },
   sink: EvidenceSink,
   call: Call,
 ): Promise<Collected> {
@@ -45,8 +45,9 @@ export async function collectEvidence(
   const files: Taken[] = [];
   for (const read of reads) files.push(...(await putObjects(read, sink)));
   // The server's clock wrote the times in the objects; ours may be wrong.
-  const takenAtMs = reads.find((each) => each.dateMs !== undefined)?.dateMs ?? options.nowMs;
-  const texts = new TextReader(connection, sink, takenAtMs);
+  const nowMs = options.now();
+  const takenAtMs = reads.find((each) => each.dateMs !== undefined)?.dateMs ?? nowMs;
+  const texts = new TextReader(connection, sink, () => takenAtMs + options.now() - nowMs);
   await readTexts(texts, reads, call);
   files.push(...texts.taken);
   const lacks = [...reads.flatMap((each) => each.gaps), ...texts.gaps];

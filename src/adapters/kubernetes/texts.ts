@@ -41,14 +41,15 @@ const LINE_CHARACTERS = 32 * 1024;
 export class TextReader {
   readonly #connection: Connection;
   readonly #sink: EvidenceSink;
-  readonly #atMs: number;
+  readonly #now: () => number;
   readonly taken: Taken[] = [];
   readonly gaps: Gap[] = [];
 
-  constructor(connection: Connection, sink: EvidenceSink, atMs: number) {
+  /** `now` goes by the server's clock. */
+  constructor(connection: Connection, sink: EvidenceSink, now: () => number) {
     this.#connection = connection;
     this.#sink = sink;
-    this.#atMs = atMs;
+    this.#now = now;
   }
 
   /** The log of one container. A container that has not run yet has none, which is no gap. */
@@ -174,7 +175,7 @@ export class TextReader {
   }
 
   #note(path: string, origin: string, count: number): void {
-    this.taken.push({ path, origin, atMs: this.#atMs, count });
+    this.taken.push({ path, origin, atMs: this.#now(), count });
   }
 
   #reachable(pod: PodView, what: string, command: string, { away }: LogChoice): boolean {

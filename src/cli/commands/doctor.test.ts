@@ -40,6 +40,7 @@ describe("doctor", () => {
     await doctor(parts, flags({}));
     expect(asked).toEqual(["read c"]);
     expect(shell.printed.out).toContain("ops/live is suspended");
+    expect(shell.printed.out).toContain("As of 2026-07-03T06:10:00Z (by the cluster's clock)");
   });
 
   test("judges a dump without asking any cluster", async () => {
@@ -47,6 +48,7 @@ describe("doctor", () => {
     await doctor(parts, flags({ bundle: "x.tgz" }));
     expect(asked).toEqual(["load x.tgz"]);
     expect(shell.printed.out).toContain("ops/saved is suspended");
+    expect(shell.printed.out).toContain("As of 2026-07-03T06:10:00Z (by the dump)");
   });
 
   test("keeps what it judged if told to", async () => {

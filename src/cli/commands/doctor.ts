@@ -65,7 +65,7 @@ export async function doctor(parts: DoctorParts, flags: DoctorFlags): Promise<nu
     const what = flags.bundle ?? "The cluster";
     throw new CliError(EXIT.usage, `${what} holds nothing with a time; give --as-of`);
   }
-  const derived = found.taken?.from ?? "newest-time";
+  const derived = flags.bundle === undefined ? "cluster" : (found.taken?.from ?? "newest-time");
   const asOfFrom: Diagnosis["asOfFrom"] = given === undefined ? derived : "given";
   const diagnosis = diagnose(found, { asOfMs, takenMs: takenMs ?? asOfMs, asOfFrom }, recognizers);
   shell.out.write(rendered(diagnosis, flags, shell));
