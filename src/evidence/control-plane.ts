@@ -111,6 +111,8 @@ function isWitness(log: LogStream, controllers: ReadonlySet<string>): boolean {
 function signOf(line: LogLine, log: LogStream): ControlPlaneSign | undefined {
   const { mark } = line;
   if (mark === undefined || !SIGNS.includes(mark)) return undefined;
+  // A controller that was told to stop gives up its Lease, and says that it lost it.
+  if (/after stop sequence was engaged/.test(line.message)) return undefined;
   const text = line.error === undefined ? line.message : `${line.message}: ${line.error}`;
   if (mark === "lease-trouble" && !isTimeOut(text)) return undefined;
   if (mark === "slow-request" && !isSlow(line)) return undefined;

@@ -25,14 +25,15 @@ export function holderOf(
   },
   asOfMs: number,
 ): Holder {
-  const expected = lock.objects.map((key) => `${key.split("/")[1] ?? ""}-tf-runner`);
   const { host } = lock;
   if (lock.leaseUnread) {
     return unknown(`Lock ${lock.id} refused a pass; whether it is still held, its Lease says.`);
   }
   if (host === undefined) return unknown(`Lock ${lock.id} does not say who holds it.`);
-  const isOurs = expected.includes(host) || (expected.length === 0 && /-tf-runner$/.test(host));
-  if (!isOurs) {
+  const names = lock.objects.map((key) => key.split("/")[1] ?? "");
+  const own = names.find((name) => hostsOf(name).includes(host));
+  const runner = own === undefined ? host : `${own}-tf-runner`;
+  if (own === undefined && !/-tf-runner$/.test(host)) {
     const says = `Lock ${lock.id} is held by ${lock.who ?? "somebody"}, who is no runner.`;
     return { kind: "foreign", pod: undefined, says };
   }
@@ -41,15 +42,29 @@ export function holderOf(
   }
   if (lock.createdMs === undefined) return unknown(`Lock ${lock.id} has no time.`);
   const pod = facts.pods.find(
-    (each) => each.namespace === lock.namespace && each.name === host && isRunner(each),
+    (each) => each.namespace === lock.namespace && each.name === runner && isRunner(each),
   );
+  if (pod === undefined && own === undefined && names.length > 0) {
+    return unknown(`Lock ${lock.id} is held by the runner of another object or cluster, ${host}.`);
+  }
   if (pod === undefined || pod.phase === "Failed" || pod.phase === "Succeeded") {
     if (asOfMs - lock.createdMs < APART_MS) return unknown(`Lock ${lock.id} is only just taken.`);
     const state = pod === undefined ? "does not exist" : `is ${pod.phase}`;
-    return { kind: "gone", pod, says: `Runner pod ${lock.namespace}/${host} ${state}.` };
+    return { kind: "gone", pod, says: `Runner pod ${lock.namespace}/${runner} ${state}.` };
   }
   return ofPod(lock, pod, lock.createdMs, facts.nodes);
 }
+
+/**
+ * What a runner of an object calls its host: its pod's name, of which a host keeps 63 characters,
+ * or with subdomains the object's name.
+ */
+function hostsOf(name: string): string[] {
+  const pod = `${name}-tf-runner`;
+  return [pod, pod.slice(0, HOST_CHARACTERS).replace(/[-.]+$/, ""), name];
+}
+
+const HOST_CHARACTERS = 63;
 
 function ofPod(
   lock: LockView,

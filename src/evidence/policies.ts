@@ -59,6 +59,9 @@ export function ruling(
   if (answers.some((each, index) => each === "yes" && selecting[index]?.deny === false)) {
     return { verdict: "allowed", by, why: `A rule at ${where} allows the flow.` };
   }
+  if (selecting.every((each) => each.lenient === true)) {
+    return { verdict: "allowed", by, why: `No policy limits the ${direction} of ${where}.` };
+  }
   return { verdict: "denied", by, why: `Policies select ${where} and no rule allows the flow.` };
 }
 
@@ -68,6 +71,8 @@ type Answer = "yes" | "no" | "unclear";
 interface Rule {
   readonly policy: string;
   readonly deny: boolean;
+  /** It refuses nothing that it does not name (enableDefaultDeny is off). */
+  readonly lenient?: boolean;
   readonly peers: (flow: PolicyFlow, direction: "ingress" | "egress") => Answer;
   readonly ports: (flow: PolicyFlow) => Answer;
 }
@@ -135,7 +140,9 @@ function kubernetesPeer(peer: Fields, other: PolicyEnd, namespace: string | unde
     const inside = inCidr(other.ip, cidr);
     if (inside !== "yes") return inside;
     const except = any(texts(block.except).map((each) => inCidr(other.ip ?? "", each)));
-    return except === "yes" ? "no" : except === "unclear" ? "unclear" : "yes";
+    if (except === "yes") return "no";
+    // Whether a block of addresses takes in pods is left to the network; Cilium's does not.
+    return except === "unclear" || other.labels !== undefined ? "unclear" : "yes";
   }
   if (other.labels === undefined) return other.pod === undefined ? "unclear" : "no";
   const ofNamespace =
@@ -223,11 +230,15 @@ interface CiliumRuleOf {
 function ciliumRule({ name, namespace, spec, direction, deny }: CiliumRuleOf): Rule[] {
   const section = spec[deny ? `${direction}Deny` : direction];
   if (!Array.isArray(section)) return [];
-  if (section.length === 0) return deny ? [] : [{ policy: name, deny, ...nothing }];
+  const lenient = at(spec, "enableDefaultDeny", direction) === false;
+  if (section.length === 0) return deny ? [] : [{ policy: name, deny, lenient, ...nothing }];
   return list(section).map((rule) => ({
     policy: name,
     deny,
+    lenient,
     peers: (flow) => {
+      // Unlike Kubernetes' own, a rule that names nothing allows nothing.
+      if (Object.keys(rule).length === 0) return "no";
       if (UNREAD.some((key) => rule[key] !== undefined)) return "unclear";
       const other = direction === "ingress" ? flow.source : flow.destination;
       return ciliumPeers(rule, direction === "ingress" ? "from" : "to", other, namespace);
@@ -261,7 +272,9 @@ function ciliumEndpoint(selector: Fields, other: PolicyEnd, namespace: string | 
     ...Object.keys(fields(selector.matchLabels)),
     ...list(selector.matchExpressions).flatMap((each) => text(each.key) ?? []),
   ];
-  const namesNamespace = keys.some((key) => key.includes("io.kubernetes.pod.namespace"));
+  const namesNamespace = keys.some((key) =>
+    /io\.kubernetes\.pod\.namespace|io\.cilium\.k8s\.namespace\.labels/.test(key),
+  );
   if (namespace !== undefined && !namesNamespace && other.namespace !== namespace) return "no";
   return selects(selector, ciliumLabels(other));
 }
@@ -400,8 +413,14 @@ function policyEnd(end: FlowEnd, facts: FlowFacts): PolicyEnd {
   };
 }
 
+/** Cilium keeps identities below this for what is no pod. */
+const OWN_IDENTITY = 256;
+
 /** By name, by address, or by the endpoint that has this identity if it is the only one. */
 function podOf(end: FlowEnd, facts: FlowFacts): PodView | undefined {
+  // The node itself, and programs that use its network, have its address and no pod's identity.
+  const isReserved = end.identity !== undefined && end.identity > 0 && end.identity < OWN_IDENTITY;
+  if (isReserved) return undefined;
   if (end.pod !== undefined) {
     return facts.pods.find((pod) => pod.name === end.pod && pod.namespace === end.namespace);
   }

@@ -103,17 +103,15 @@ function ofPresentPod(
     const says = `Node ${node.name} of the runner is not Ready (${node.readyReason}).`;
     return gone(pod, "node-not-ready", says, node.readySinceMs);
   }
-  if (startedMs !== undefined && startedMs > calledMs && (container?.restartCount ?? 0) > 0) {
+  const isRestarted = (container?.restartCount ?? 0) > 0 || container?.ended !== undefined;
+  if (isRestarted && (startedMs === undefined || startedMs > calledMs)) {
     return ofRestarted(pod, calledMs, startedMs);
   }
   if (pod.deletedMs !== undefined) {
     return plain(pod, "leaving", `Runner pod ${pod.key} is being deleted on a Ready node.`);
   }
   if (startedMs === undefined) {
-    const restarting = (container?.restartCount ?? 0) > 0 || container?.ended !== undefined;
-    return restarting
-      ? plain(pod, "same-sandbox", `The container of ${pod.key} is down and will be restarted.`)
-      : plain(pod, "starting", `The container of ${pod.key} has not started yet.`);
+    return plain(pod, "starting", `The container of ${pod.key} has not started yet.`);
   }
   if (startedMs > calledMs) {
     return plain(pod, "starting", `The container of ${pod.key} started late, for the first time.`);
@@ -122,20 +120,23 @@ function ofPresentPod(
 }
 
 /** Restarted since the call: with a new sandbox its address is gone, in the old one it is not. */
-function ofRestarted(pod: PodView, calledMs: number, startedMs: number): RunnerView {
+function ofRestarted(pod: PodView, calledMs: number, startedMs: number | undefined): RunnerView {
   const container = pod.containers.find((each) => each.name === "tf-runner") ?? pod.containers[0];
   const unknownEnd = endedUnknown(container?.ended);
   const newSandbox = pod.sandboxSinceMs !== undefined && pod.sandboxSinceMs > calledMs;
+  const isUp = startedMs !== undefined;
   if (unknownEnd || newSandbox) {
     const sign = unknownEnd
       ? `its last life ended as ${container?.ended?.reason}/${container?.ended?.exitCode}`
       : "its sandbox was made anew";
     const says =
       `The container of ${pod.key} was restarted in a new sandbox after the call (${sign}): ` +
-      "it looks Running, at another address and without the call.";
-    return gone(pod, "restarted-in-new-sandbox", says, startedMs);
+      `${isUp ? "it looks Running, " : "it is "}at another address and without the call.`;
+    return gone(pod, "restarted-in-new-sandbox", says, startedMs ?? pod.sandboxSinceMs);
   }
-  const says = `The kubelet restarted the container of ${pod.key} in the same sandbox.`;
+  const says = isUp
+    ? `The kubelet restarted the container of ${pod.key} in the same sandbox.`
+    : `The container of ${pod.key} is down and will be restarted.`;
   return plain(pod, "same-sandbox", says);
 }
 

@@ -30,6 +30,19 @@ export const leaderElectionLostCases: RecognizerCases = {
   ],
   ruledOut: [
     {
+      why: "it gave up its Lease because it was told to stop",
+      scene: calm("10:20:00").text(
+        [
+          STARTED,
+          line("10:10:01").replace(
+            "problem running manager",
+            "error received after stop sequence was engaged",
+          ),
+        ],
+        { name: "source-controller-1", previous: true },
+      ),
+    },
+    {
       why: "it was lost twenty minutes ago",
       scene: calm("10:25:00")
         .controller({ node: "alpha", started: "10:05:02", restarts: 1 })

@@ -1,5 +1,5 @@
 import type { RecognizerCases } from "../case.ts";
-import { CONTROLLER, end, guarded, SERVICE, STRANGER, toSource } from "./scenes.ts";
+import { CONTROLLER, end, guarded, open, SERVICE, STRANGER, toSource } from "./scenes.ts";
 
 export const deniedDropCorrectCases: RecognizerCases = {
   recognized: [
@@ -39,8 +39,33 @@ export const deniedDropCorrectCases: RecognizerCases = {
         .drop({ ...toSource, source: end("10.1.99.99", 4711), at: "10:09:00" }),
       facts: { source: "ops/tc-other" },
     },
+    {
+      why: "a rule of Cilium's that names nobody admits nobody",
+      scene: open("10:10:00")
+        .object("CiliumNetworkPolicy", "ops/shut", {
+          spec: {
+            endpointSelector: { matchLabels: { app: "source-controller" } },
+            ingress: [{}],
+          },
+        })
+        .drop({ ...toSource, source: CONTROLLER, at: "10:09:00" }),
+      facts: { policies: ["CiliumNetworkPolicy/ops/shut"] },
+    },
   ],
   ruledOut: [
+    {
+      why: "a policy that refuses nothing by itself is all that selects the target",
+      scene: open("10:10:00")
+        .object("CiliumNetworkPolicy", "ops/watch", {
+          spec: {
+            endpointSelector: { matchLabels: { app: "source-controller" } },
+            enableDefaultDeny: { ingress: false },
+            ingress: [{ fromEndpoints: [{ matchLabels: { app: "nobody" } }] }],
+          },
+        })
+        .drop({ ...toSource, source: STRANGER, at: "10:09:00" }),
+      also: ["network/denied-drop-of-allowed-flow"],
+    },
     { why: "a recording was taken and holds no drop", scene: guarded("10:10:00").noDrops() },
     {
       why: "the drop was for another reason",
@@ -52,6 +77,22 @@ export const deniedDropCorrectCases: RecognizerCases = {
     },
   ],
   inconclusive: [
+    {
+      why: "a block holds the sender's address: whether it takes in pods is the network's to say",
+      scene: guarded("10:10:00")
+        .object("NetworkPolicy", "ops/block", {
+          spec: {
+            podSelector: { matchLabels: { app: "source-controller" } },
+            policyTypes: ["Ingress"],
+            ingress: [{ from: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }],
+          },
+        })
+        .drop({ ...toSource, source: STRANGER, at: "10:09:00" }),
+    },
+    {
+      why: "the sender is a node, whose address a pod in its network shares",
+      scene: guarded("10:10:00").drop({ ...toSource, source: end("10.1.0.9", 6), at: "10:09:00" }),
+    },
     {
       why: "a policy uses names of hosts, which are not evaluated",
       scene: guarded("10:10:00")

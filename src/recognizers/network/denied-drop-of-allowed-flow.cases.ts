@@ -30,6 +30,25 @@ export const deniedDropOfAllowedFlowCases: RecognizerCases = {
         })
         .drop({ ...toSource, source: end("10.1.99.99", 4711), at: "10:09:00" }),
     },
+    {
+      why: "a clusterwide label of the sender's namespace is admitted, whatever namespace that is",
+      scene: guarded("10:10:00")
+        .object("Namespace", "apps", { metadata: { labels: { team: "chat" } } })
+        .object("CiliumNetworkPolicy", "ops/chat", {
+          spec: {
+            endpointSelector: { matchLabels: { app: "source-controller" } },
+            ingress: [
+              {
+                fromEndpoints: [
+                  { matchLabels: { "k8s:io.cilium.k8s.namespace.labels.team": "chat" } },
+                ],
+              },
+            ],
+          },
+        })
+        .drop({ ...toSource, source: STRANGER, at: "10:09:00" }),
+      facts: { source: "apps/chat-1" },
+    },
   ],
   ruledOut: [
     {

@@ -50,3 +50,9 @@ export function guarded(clock: string): Scene {
       },
     });
 }
+
+/** The same without a policy of its own. */
+export function open(clock: string): Scene {
+  const nobody = { podSelector: { matchLabels: { app: "nobody" } }, policyTypes: ["Ingress"] };
+  return guarded(clock).object("NetworkPolicy", "ops/artifacts", { spec: nobody });
+}

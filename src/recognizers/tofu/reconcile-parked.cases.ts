@@ -103,6 +103,20 @@ export const reconcileParkedCases: RecognizerCases = {
       facts: { stage: "destroy", runner: "no-pod" },
     },
     {
+      why: "after a power loss its runner cannot start any more, at whatever address",
+      scene: calm("10:20:00")
+        .terraform("apps/network", applying("10:00:06"))
+        .runner("apps/network", {
+          ...{ node: "beta", created: "10:00:02", restarts: 7, sandbox: "10:03:00" },
+          state: { waiting: { reason: "CrashLoopBackOff" } },
+          lastState: { terminated: { exitCode: 1, reason: "Error" } },
+        })
+        .log([...SETUP, ["10:00:06", "apps/network", "load tf plan: ok"]]),
+      objects: PARKED,
+      facts: { stage: "apply", runner: "restarted-in-new-sandbox" },
+      also: ["tofu/runner-restarting"],
+    },
+    {
       why: "parked anew after a restart: the words of its status are the old ones, and their time",
       scene: calm("10:40:00")
         .controller({ node: "alpha", started: "10:20:00" })

@@ -156,10 +156,11 @@ export const reconcileParked = defineRecognizer({
   origin: "2026_07_03_reconcile_parked_after_node_rebooted.md",
 });
 
-/** Live applies and destroys: the restart would cut them, however young they are. */
+/** Applies and destroys that live or may live: a restart would cut them, however young. */
 function runningApplies(calls: readonly CallView[]): string[] {
   return calls
-    .filter(({ verdict, stage }) => verdict === "running" && /apply|destroy/.test(stage))
+    .filter(({ verdict }) => verdict === "running" || verdict === "undecided")
+    .filter(({ stage }) => stage === "apply" || stage === "destroy")
     .map(({ object }) => object.key);
 }
 

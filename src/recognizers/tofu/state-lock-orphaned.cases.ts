@@ -9,6 +9,9 @@ const refusal = (id: string, who: string, since: string) =>
     since,
   );
 
+/** Of 56 characters. */
+const LONG = "the-warehouse-of-the-northern-region-and-all-its-shelves";
+
 export const stateLockOrphanedCases: RecognizerCases = {
   recognized: [
     {
@@ -38,8 +41,33 @@ export const stateLockOrphanedCases: RecognizerCases = {
       objects: ["Terraform/apps/store"],
       facts: { lockId: "77aa" },
     },
+    {
+      why: "with subdomains a runner's host is called after its object",
+      scene: calm("10:20:00")
+        .terraform("apps/store", refusal("0c1e", "runner@store", "10:19:40"))
+        .lock("apps/store", { created: "10:00:00", who: "runner@store" }),
+      objects: ["Terraform/apps/store"],
+    },
+    {
+      why: "a host's name is cut at 63 characters, a pod's is not",
+      scene: calm("10:20:00")
+        .terraform(`apps/${LONG}`, refusal("0c1e", `runner@${LONG}-tf-run`, "10:19:40"))
+        .lock(`apps/${LONG}`, { created: "10:00:00", who: `runner@${LONG}-tf-run` }),
+      objects: [`Terraform/apps/${LONG}`],
+    },
   ],
   ruledOut: [
+    {
+      why: "the runner of another object, which shares the state, holds it and is alive",
+      scene: calm("10:20:00")
+        .terraform("apps/store", {
+          ...refusal("77aa", "runner@depot-tf-runner", "10:19:40"),
+          spec: { backendConfig: { customConfiguration: 'backend "s3" {}' } },
+        })
+        .terraform("apps/depot", { ready: ["Unknown", "Applying", "09:59:59"] })
+        .runner("apps/depot", { node: "beta", created: "09:59:50" }),
+      also: ["tofu/apply-long", "tofu/state-lock-held"],
+    },
     {
       why: "the lock is that of a live apply",
       scene: calm("10:10:00")
@@ -63,6 +91,14 @@ export const stateLockOrphanedCases: RecognizerCases = {
     },
   ],
   inconclusive: [
+    {
+      why: "a runner holds it that is of no object here: of another cluster, for all that is known",
+      scene: calm("10:20:00").terraform("apps/store", {
+        ...refusal("77aa", "runner@depot-tf-runner", "10:19:40"),
+        spec: { backendConfig: { customConfiguration: 'backend "s3" {}' } },
+      }),
+      objects: ["Terraform/apps/store"],
+    },
     {
       why: "the runner's node is not Ready: it may still write",
       scene: calm("10:20:00")
