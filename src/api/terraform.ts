@@ -300,6 +300,7 @@ export const stages = [
   "show",
   "apply",
   "outputs",
+  "health",
   "collect",
 ] as const;
 export type Stage = (typeof stages)[number];
@@ -326,6 +327,7 @@ export const RunStatus = object(
     artifactDigest: text("Digest of the artifact."),
     inputsDigest: text("Digest over variables, environment and files handed to it."),
     planId: maybe(text("Plan it carries out, or will have made.")),
+    unlock: maybe(text("Lock that it releases first, as spec.tfstate orders by its id.")),
     handles: maybe(text("Value of requestedAt that this run answers.")),
     stage: oneOf(stages, "Step it is in, as last heard."),
     intendedAt: text("When the intent was stored."),
@@ -461,6 +463,7 @@ export const TerraformStatus = Type.Object({
         entries: Type.Array(
           object({ n: text("Name."), t: text("Type."), id: text("Identifier.") }, "A resource."),
         ),
+        more: maybe(Type.Integer({ description: "Nigari: resources left out for want of room." })),
       },
       "Inventory.",
     ),

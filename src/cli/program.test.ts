@@ -203,6 +203,15 @@ test("replan asks for a new plan with another word each time", async () => {
   expect(asked).not.toContain(undefined);
 });
 
+test("get tells an object that is applied and not well from one that failed", async () => {
+  const { run, store } = stage();
+  const message = "TCP health check error: db, url: h:1: no answer within 20s";
+  const ready = { type: "Ready", status: "False", reason: "HealthChecksFailed", message };
+  const conditions = [{ ...ready, lastTransitionTime: "2026-01-01T00:00:00Z" }];
+  await put(store, {}, { conditions });
+  expect((await run("get", "terraform")).out).toMatch(/app +False +Unhealthy .*TCP health check/);
+});
+
 test("describe shows drift as what it is, and what may be applied", async () => {
   const { run, store } = stage();
   const drift = {

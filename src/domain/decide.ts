@@ -122,7 +122,9 @@ function complete(pass: Pass, outcome: Outcome): Decision {
   const rest = isAtRest(standing);
   // What a run found holds for the spec it obeyed, not for one that was edited meanwhile.
   const generation = (outcome.fields.run ?? pass.fields.run)?.generation ?? pass.generation;
+  const wanted = pass.terraform.spec.enableInventory === true;
   const fields = change(stateKnown(pass, outcome), {
+    ...(wanted ? {} : { inventory: undefined }),
     ...(rest ? { observedGeneration: generation } : {}),
     // A pass that began after the request and came to rest has answered it, whatever it found.
     ...(rest && outcome.fields.run === undefined && pass.fields.run === undefined

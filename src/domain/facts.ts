@@ -225,6 +225,21 @@ export interface OutputFact {
   readonly sensitive: boolean;
 }
 
+/** What came of one check of spec.healthChecks. */
+export interface HealthFact {
+  readonly name: string;
+  /** What is wrong, in words that hold no output; undefined: it passed. */
+  readonly trouble: string | undefined;
+}
+
+/** The managed resources in the state. */
+export interface Inventory {
+  /** n: name, t: type, id: identifier, as status.inventory has them. */
+  readonly entries: readonly { readonly n: string; readonly t: string; readonly id: string }[];
+  /** How many were left out for want of room. */
+  readonly more: number;
+}
+
 /** How a run ended. Values (plan, outputs) stay in the run's files; here is what decides. */
 export type RunOutcome =
   | {
@@ -239,8 +254,17 @@ export type RunOutcome =
       readonly outputs: readonly OutputFact[] | undefined;
       /** The state that the plan was made on, if the plan file tells (not an encrypted one). */
       readonly state?: PlannedOn | undefined;
+      /** Present if there were checks to make, and they were made. */
+      readonly health?: readonly HealthFact[] | undefined;
+      /** Present if it was asked for. */
+      readonly inventory?: Inventory | undefined;
     }
-  | { readonly kind: "applied"; readonly outputs: readonly OutputFact[] | undefined }
+  | {
+      readonly kind: "applied";
+      readonly outputs: readonly OutputFact[] | undefined;
+      readonly health?: readonly HealthFact[] | undefined;
+      readonly inventory?: Inventory | undefined;
+    }
   | {
       readonly kind: "failed";
       readonly stage: Stage;

@@ -4,10 +4,6 @@ import { OneObject, terraformOf } from "../testing/one-object.ts";
 import { fieldsInTheWay } from "./fields.ts";
 
 const used: Record<string, { spec: Partial<TerraformSpec>; path: string }> = {
-  "locks are broken": {
-    spec: { tfstate: { forceUnlock: "auto" } },
-    path: "spec.tfstate.forceUnlock",
-  },
   "the credentials of a pod": {
     spec: { backendConfig: { inClusterConfig: true } },
     path: "spec.backendConfig.inClusterConfig",

@@ -45,6 +45,7 @@ export function stageLimitMs(stage: Stage): number | undefined {
     case "workspace":
     case "show":
     case "outputs":
+    case "health":
     case "collect":
       return 300_000;
     case "apply":
@@ -55,6 +56,11 @@ export function stageLimitMs(stage: Stage): number | undefined {
 /** How long after the limit the runner may take to end a step by itself. */
 export function overrunGraceMs(): number {
   return 30_000;
+}
+
+/** How long a health check may be tried, whatever its spec says: less than the step's limit. */
+export function healthCheckMaxMs(): number {
+  return 240_000;
 }
 
 /** How often a run under way is looked at without a cause, and its last sign of life stored. */

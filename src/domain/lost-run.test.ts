@@ -126,7 +126,7 @@ describe("what follows, phase × situation", () => {
     const found = stages.map((stage) => phaseOf("apply", stage));
     expect(found).toEqual([
       ...["prepares", "prepares", "prepares", "prepares", "prepares", "prepares"],
-      ...["writes", "ends", "ends"],
+      ...["writes", "ends", "ends", "ends"],
     ]);
   });
 });

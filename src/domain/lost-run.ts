@@ -15,7 +15,7 @@ export const phaseText: Readonly<Record<Phase, string>> = {
   reads: "a plan, in any stage: it writes nothing",
   prepares: "an apply that has not begun",
   writes: "an apply that may write",
-  ends: "an apply that has ended; its outputs are read",
+  ends: "an apply that has ended; outputs are read, health is checked",
 };
 
 export const situations = [
@@ -170,6 +170,7 @@ export function phaseOf(operation: Operation, stage: Stage): Phase {
     case "apply":
       return "writes";
     case "outputs":
+    case "health":
     case "collect":
       return "ends";
   }

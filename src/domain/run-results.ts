@@ -13,6 +13,7 @@ import type { Marks } from "./standing.ts";
 import { USED_UP } from "./summarize.ts";
 import { cut } from "./text.ts";
 import { secondText, timeText } from "./time.ts";
+import { lockWay } from "./unlock.ts";
 
 /** What every end of a run has in common: how it is remembered, counted, and followed. */
 
@@ -72,7 +73,9 @@ export interface Failure {
  * in Ready before does not matter. Sets Ready False, StateLocked.
  */
 export function failed(pass: Pass, run: RunStatus, failure: Failure): Outcome {
-  const { reason, message, lock } = failure;
+  const { reason, lock } = failure;
+  const message =
+    lock === undefined ? failure.message : `${failure.message}\n${lockWay(pass, lock)}`;
   const fields = collected(pass, run, {
     outcome: failure.outcome ?? "failed",
     stage: failure.stage,
@@ -80,7 +83,7 @@ export function failed(pass: Pass, run: RunStatus, failure: Failure): Outcome {
     unrecorded: failure.unrecorded ?? [],
   });
   const known = pass.ready?.reason === reason && pass.ready.message === message;
-  const event = failure.event ?? { reason, message };
+  const event = failure.event ?? { reason, message: failure.message };
   const { spec } = pass.terraform;
   const failures = (fields.reconciliationFailures ?? 0) + 1;
   const last = failure.againMs === undefined && retriesUsedUp(spec, failures);

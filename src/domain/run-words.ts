@@ -44,6 +44,8 @@ export function stageText(operation: Operation, stage: Stage): string {
       return "the reading of the plan";
     case "outputs":
       return "the reading of outputs";
+    case "health":
+      return "the health checks";
     case "collect":
       return operation === "apply" ? "the end of the apply" : "the end of the plan";
     default:

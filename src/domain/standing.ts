@@ -76,8 +76,15 @@ export interface Marks {
     | { readonly is: "failed"; readonly message: string }
     | undefined;
   readonly output?: "available" | "written" | "none" | "absent" | undefined;
+  readonly health?:
+    | { readonly is: "succeeded" }
+    | { readonly is: "failed"; readonly message: string }
+    | { readonly is: "absent" }
+    | undefined;
   readonly lock?:
     | { readonly is: "held"; readonly id: string }
+    /** It is released in this very pass, or by the run that begins, as spec.tfstate orders. */
+    | { readonly is: "released"; readonly id: string }
     | { readonly is: "free" }
     | undefined;
 }

@@ -39,6 +39,7 @@ export function summarize(input: SummaryInput): Condition[] {
     [CONDITION.apply, applyText(marks.apply)],
     [CONDITION.output, outputText(marks.output)],
     [CONDITION.plan, planText(marks.plan)],
+    [CONDITION.healthCheck, healthText(marks.health)],
     [CONDITION.stateLocked, lockText(marks.lock)],
   ];
   const told = new Map(verdicts);
@@ -204,6 +205,8 @@ function progressText(run: { operation: string; stage: string }): string {
       return "Terraform Planning";
     case "apply":
       return "Applying";
+    case "health":
+      return "Checking health";
     case "outputs":
     case "collect":
       return run.operation === "apply" ? "Applying" : "Terraform Planning";
@@ -272,7 +275,22 @@ function lockText(mark: Marks["lock"]): Verdict {
       return "same";
     case "held":
       return yes(REASON.lockHeld, `Terraform Locked with Lock Identifier: ${mark.id}`);
+    case "released":
+      return no(REASON.forceUnlock, `Terraform Force Unlock with Lock Identifier: ${mark.id}`);
     case "free":
+      return "absent";
+  }
+}
+
+function healthText(mark: Marks["health"]): Verdict {
+  switch (mark?.is) {
+    case undefined:
+      return "same";
+    case "succeeded":
+      return yes(REASON.healthChecksSucceed, "Health checks succeeded");
+    case "failed":
+      return no(REASON.healthChecksFailed, mark.message);
+    case "absent":
       return "absent";
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Stage, stages } from "../api/terraform.ts";
+import { type Stage, stages, type TerraformSpec } from "../api/terraform.ts";
 import type { StartOrder } from "../ports/runner.ts";
 import type { RunScript } from "../testing/fakes/fake-run.ts";
 import { Life } from "../testing/fakes/mortal.ts";
@@ -20,7 +20,7 @@ type Script = (order: StartOrder, world: World) => RunScript;
 const plain: Script = () => ({ resources: RESOURCES, stageMs: { apply: 1_000 } });
 
 /** A world in which one object is to be applied; every order that was begun is noted. */
-async function prepare(script: Script) {
+async function prepare(script: Script, spec: Partial<TerraformSpec> = {}) {
   const orders: StartOrder[] = [];
   const world: World = new World({
     script: (order) => {
@@ -29,7 +29,8 @@ async function prepare(script: Script) {
     },
   });
   await world.source();
-  await world.apply(terraformOf({ approvePlan: "auto", writeOutputsToSecret: { name: "out" } }));
+  const writes = { approvePlan: "auto", writeOutputsToSecret: { name: "out" } };
+  await world.apply(terraformOf({ ...writes, ...spec }));
   return { world, orders };
 }
 
@@ -156,7 +157,8 @@ describe("after an engine that is killed at any write comes one that ends the wo
 
 describe("a runner that is killed", () => {
   const planStages: Stage[] = ["artifact", "init", "workspace", "plan", "show"];
-  const applyStages: Stage[] = ["artifact", "init", "workspace", "apply", "outputs"];
+  const applyStages: Stage[] = ["artifact", "init", "workspace", "apply", "outputs", "health"];
+  const checked = { healthChecks: [{ name: "up", type: "tcp" as const, address: "host:1" }] };
   const cases = [
     ...planStages.map((stage) => ["plan", stage] as const),
     ...applyStages.map((stage) => ["apply", stage] as const),
@@ -174,7 +176,7 @@ describe("a runner that is killed", () => {
         kill(order.runId, stage, made, () => deaths.push(order.runId));
       }
       return { resources: RESOURCES, stageMs: slow() };
-    });
+    }, checked);
     await world.start();
     const end = await endState(world);
     expect(deaths).toHaveLength(1);
@@ -190,7 +192,7 @@ describe("a runner that is killed", () => {
         kill(order.runId, stage, made, () => life.kill());
       }
       return { resources: RESOURCES, stageMs: slow() };
-    });
+    }, checked);
     await world.start({ life });
     await world.until("the engine is dead", () => life.dead);
     await world.clock.advance(2_000);

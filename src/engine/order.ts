@@ -1,7 +1,9 @@
+import { specDefaults } from "../api/defaults.ts";
 import type { AnyObject } from "../api/kinds.ts";
 import { keyText, type ObjectKey } from "../api/kinds.ts";
 import { type RunStatus, type Stage, stages, type Terraform } from "../api/terraform.ts";
-import { stageLimitMs } from "../domain/limits.ts";
+import { positiveMs } from "../domain/backoff.ts";
+import { healthCheckMaxMs, stageLimitMs } from "../domain/limits.ts";
 import type { ArtifactStore, OpenArtifact } from "../ports/artifacts.ts";
 import type { Call } from "../ports/call.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
@@ -203,7 +205,36 @@ function orderOf(terraform: Terraform, run: RunStatus, parts: Parts): StartOrder
     sensitive: [...inputs.sensitive, ...secretsOfAccess(access)],
     stageLimitMs: limits(),
     outputLimitBytes: OUTPUT_LIMIT_BYTES,
+    ...afterwards(terraform, run),
   };
+}
+
+type Afterwards = Pick<StartOrder, "healthChecks" | "outputNames" | "inventory" | "unlock">;
+
+/** What a run does besides its plan or apply. */
+function afterwards({ spec }: Terraform, run: RunStatus): Afterwards {
+  const checks = run.destroy === true ? [] : (spec.healthChecks ?? []);
+  const renamed = (spec.writeOutputsToSecret?.outputs ?? []).flatMap((text) => {
+    const colon = text.indexOf(":");
+    return colon < 0 ? [] : [[text.slice(colon + 1), text.slice(0, colon)] as const];
+  });
+  return {
+    healthChecks: checks.map(({ name, type, url, address, timeout }) => ({
+      name,
+      type,
+      target: (type === "tcp" ? address : url) ?? "",
+      timeoutMs: checkMs(timeout),
+    })),
+    outputNames: Object.fromEntries(renamed),
+    inventory: spec.enableInventory ?? false,
+    unlock: run.unlock,
+  };
+}
+
+function checkMs(timeout: string | undefined): number {
+  const usual = positiveMs(specDefaults["healthChecks[].timeout"]);
+  const ms = positiveMs(timeout ?? "") ?? usual ?? healthCheckMaxMs();
+  return Math.min(ms, healthCheckMaxMs());
 }
 
 function limits(): Partial<Record<Stage, number>> {

@@ -182,6 +182,23 @@ export interface StartOrder {
   readonly stageLimitMs: Partial<Record<Stage, number>>;
   /** Bytes kept of each of tofu's output files. */
   readonly outputLimitBytes: number;
+  /** Made after an apply, and after a plan without changes. */
+  readonly healthChecks: readonly HealthCheckOrder[];
+  /** Outputs by other names, for the templates of the checks: name to output. */
+  readonly outputNames: Readonly<Record<string, string>>;
+  /** Tell the managed resources of the state. */
+  readonly inventory: boolean;
+  /** Lock that a person has ordered to release before the plan. */
+  readonly unlock: string | undefined;
+}
+
+export interface HealthCheckOrder {
+  readonly name: string;
+  readonly type: "tcp" | "http";
+  /** Address or URL, into which outputs are filled. */
+  readonly target: string;
+  /** How long it may be tried. */
+  readonly timeoutMs: number;
 }
 
 export interface LogEvent {

@@ -48,6 +48,13 @@ const full: StartOrder = {
   sensitive: ["hunter2"],
   stageLimitMs: { init: 600_000, plan: 1_800_000 },
   outputLimitBytes: 2 ** 40,
+  healthChecks: [
+    { name: "a", type: "tcp", target: "h:1", timeoutMs: 20_000 },
+    { name: "b", type: "http", target: "http://h/x", timeoutMs: 1 },
+  ],
+  outputNames: { "age.key": "age_key" },
+  inventory: true,
+  unlock: "lock-1",
 };
 
 const bare: StartOrder = {
@@ -67,6 +74,10 @@ const bare: StartOrder = {
   stageLimitMs: {},
   readablePlan: "none",
   path: "",
+  healthChecks: [],
+  outputNames: {},
+  inventory: false,
+  unlock: undefined,
 };
 
 describe("an order", () => {
@@ -126,6 +137,15 @@ const events: Record<string, JournalEvent> = {
     planDigest: "cc",
     nothingToDestroy: true,
     outputs: [],
+  }),
+  "an apply that looked around": outcome({
+    kind: "applied",
+    outputs,
+    health: [
+      { name: "a", trouble: undefined },
+      { name: "b", trouble: "no answer" },
+    ],
+    inventory: { entries: [{ n: "one", t: "terraform_data", id: "1" }], more: 2 },
   }),
   "an apply": outcome({ kind: "applied", outputs }),
   "an apply whose outputs nobody wants": outcome({ kind: "applied", outputs: undefined }),

@@ -1,11 +1,15 @@
 import { create, fromJsonString, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
 import type { Stage } from "../api/terraform.ts";
-import type { LockFact, OutputFact, RunOutcome } from "../domain/facts.ts";
+import type { HealthFact, Inventory, LockFact, OutputFact, RunOutcome } from "../domain/facts.ts";
 import type { RunEvent, StartOrder } from "../ports/runner.ts";
 import {
   type Entry,
   EntrySchema,
   FileLocation,
+  type Health,
+  type HealthCheck,
+  HealthCheckType,
+  type Inventory as InventoryMessage,
   type Lock,
   Operation,
   type Outcome,
@@ -20,7 +24,7 @@ import { PROTOCOL_VERSION } from "./run-folder.ts";
 
 // The words of the port (src/ports/runner.ts) and the messages of proto/runner.proto, both ways.
 
-export type { RunOutcome } from "../domain/facts.ts";
+export type { HealthFact, Inventory, RunOutcome } from "../domain/facts.ts";
 export { type RunEvent, runFiles, type StartOrder } from "../ports/runner.ts";
 
 /** What the journal holds: the events that have a sequence number. */
@@ -44,6 +48,7 @@ const stages: Readonly<Record<Stage, true>> = {
   show: true,
   apply: true,
   outputs: true,
+  health: true,
   collect: true,
 };
 
@@ -62,7 +67,7 @@ const readablePlans = {
 const locations = { home: FileLocation.HOME, workspace: FileLocation.WORKSPACE } as const;
 
 export function orderToMessage(order: StartOrder): StartRequest {
-  const { planDigest, backend, cliConfig, ...rest } = order;
+  const { planDigest, backend, cliConfig, unlock, ...rest } = order;
   const limits = Object.entries(order.stageLimitMs);
   return create(StartRequestSchema, {
     ...rest,
@@ -70,6 +75,13 @@ export function orderToMessage(order: StartOrder): StartRequest {
     ...(backend === undefined ? {} : { backend }),
     ...(cliConfig === undefined ? {} : { cliConfig }),
     files: order.files.map((file) => ({ ...file, location: locations[file.location] })),
+    ...(unlock === undefined ? {} : { unlock }),
+    healthChecks: order.healthChecks.map(({ type, timeoutMs, ...each }) => ({
+      ...each,
+      type: healthCheckTypes[type],
+      timeoutMs: BigInt(timeoutMs),
+    })),
+    outputNames: { ...order.outputNames },
     protocolVersion: PROTOCOL_VERSION,
     epoch: BigInt(order.epoch),
     operation: order.operation === "plan" ? Operation.PLAN : Operation.APPLY,
@@ -104,6 +116,8 @@ export function orderFromMessage(message: StartRequest): StartOrder {
       Object.entries(rest.stageLimitMs).map(([stage, ms]) => [stageFrom(stage), Number(ms)]),
     ),
     outputLimitBytes: Number(rest.outputLimitBytes),
+    healthChecks: rest.healthChecks.map(healthCheckFrom),
+    unlock: rest.unlock,
   };
 }
 
@@ -111,6 +125,17 @@ function locationFrom(location: FileLocation): StartOrder["files"][number]["loca
   if (location === FileLocation.HOME) return "home";
   if (location === FileLocation.WORKSPACE) return "workspace";
   throw new MessageError(`File location ${location} is not known to this version`);
+}
+
+const healthCheckTypes = { tcp: HealthCheckType.TCP, http: HealthCheckType.HTTP } as const;
+
+function healthCheckFrom({ name, type, target, timeoutMs }: HealthCheck) {
+  const found = Object.entries(healthCheckTypes).find(([, value]) => value === type);
+  if (found === undefined) {
+    throw new MessageError(`Health check ${name} is of a type not known to this version`);
+  }
+  const known = found[0] as keyof typeof healthCheckTypes;
+  return { name, type: known, target, timeoutMs: Number(timeoutMs) };
 }
 
 /** order.json. */
@@ -175,12 +200,12 @@ function outcomeToMessage(outcome: RunOutcome): OutcomeMessage {
   switch (outcome.kind) {
     case "planned": {
       const { changes, summary, planDigest, nothingToDestroy } = outcome;
-      const outputs = outputsToMessage(outcome.outputs);
-      const value = { changes, ...summary, planDigest, nothingToDestroy, ...outputs };
+      const found = foundToMessage(outcome);
+      const value = { changes, ...summary, planDigest, nothingToDestroy, ...found };
       return { kind: { case: "planned", value } };
     }
     case "applied":
-      return { kind: { case: "applied", value: outputsToMessage(outcome.outputs) } };
+      return { kind: { case: "applied", value: foundToMessage(outcome) } };
     case "failed": {
       const { kind: _, exitCode, lock, unrecorded, ...rest } = outcome;
       const value = {
@@ -207,14 +232,14 @@ function outcomeToMessage(outcome: RunOutcome): OutcomeMessage {
 function outcomeFromMessage({ kind }: Outcome): RunOutcome {
   switch (kind.case) {
     case "planned": {
-      const { changes, planDigest, nothingToDestroy, outputs } = kind.value;
+      const { changes, planDigest, nothingToDestroy } = kind.value;
       const { add, change, destroy, import: imported } = kind.value;
       const summary = { add, change, destroy, import: imported };
-      const facts = outputsFromMessage(outputs);
-      return { kind: "planned", changes, summary, planDigest, nothingToDestroy, outputs: facts };
+      const found = foundFromMessage(kind.value);
+      return { kind: "planned", changes, summary, planDigest, nothingToDestroy, ...found };
     }
     case "applied":
-      return { kind: "applied", outputs: outputsFromMessage(kind.value.outputs) };
+      return { kind: "applied", ...foundFromMessage(kind.value) };
     case "failed": {
       const { $typeName: _, $unknown: __, ...rest } = kind.value;
       const stage = stageFrom(rest.stage);
@@ -235,6 +260,41 @@ function outcomeFromMessage({ kind }: Outcome): RunOutcome {
 
 function stageAndMessage({ stage, message }: { stage: string; message: string }) {
   return { stage: stageFrom(stage), message };
+}
+
+/** What a run that did its work has found besides. */
+interface Found {
+  readonly outputs: readonly OutputFact[] | undefined;
+  readonly health?: readonly HealthFact[] | undefined;
+  readonly inventory?: Inventory | undefined;
+}
+
+function foundToMessage({ outputs, health, inventory }: Found) {
+  const items = inventory?.entries.map(({ n, t, id }) => ({ name: n, type: t, id }));
+  return {
+    ...outputsToMessage(outputs),
+    ...(health === undefined ? {} : { health: { items: health.map(healthToMessage) } }),
+    ...(inventory === undefined ? {} : { inventory: { items: items ?? [], more: inventory.more } }),
+  };
+}
+
+function healthToMessage({ name, trouble }: HealthFact) {
+  return { name, ...(trouble === undefined ? {} : { trouble }) };
+}
+
+function foundFromMessage(message: {
+  readonly outputs?: Outputs | undefined;
+  readonly health?: Health | undefined;
+  readonly inventory?: InventoryMessage | undefined;
+}): Found {
+  const { health, inventory } = message;
+  const checks = health?.items.map(({ name, trouble }) => ({ name, trouble }));
+  const entries = inventory?.items.map(({ name, type, id }) => ({ n: name, t: type, id }));
+  return {
+    outputs: outputsFromMessage(message.outputs),
+    ...(checks === undefined ? {} : { health: checks }),
+    ...(entries === undefined ? {} : { inventory: { entries, more: inventory?.more ?? 0 } }),
+  };
 }
 
 function outputsToMessage(outputs: readonly OutputFact[] | undefined): {

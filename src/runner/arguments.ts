@@ -60,6 +60,13 @@ export function showArguments(planFile: string, form: "json" | "human"): string[
   return ["show", ...(form === "json" ? ["-json"] : []), "-no-color", planFile];
 }
 
+/** What the state holds. */
+export const stateArguments = ["show", "-json", "-no-color"] as const;
+
+export function unlockArguments(lockId: string): string[] {
+  return ["force-unlock", "-no-color", "-force", lockId];
+}
+
 export const outputArguments = ["output", "-json", "-no-color"] as const;
 
 /** Attributes of -backend-config as a file: on the command line everybody could read them. */

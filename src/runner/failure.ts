@@ -12,6 +12,7 @@ const reasons: Partial<Record<Stage, Reason>> = {
   show: REASON.execPlanFailed,
   apply: REASON.execApplyFailed,
   outputs: REASON.execOutputFailed,
+  health: REASON.healthChecksFailed,
 };
 
 /** A stage that did not succeed, on its way to becoming the run's outcome. */

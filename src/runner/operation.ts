@@ -2,7 +2,7 @@ import { copyFile, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Stage } from "../api/terraform.ts";
 import { moveDurably, writeDurably } from "../protocol/durable.ts";
-import type { RunOutcome } from "../protocol/messages.ts";
+import type { Inventory, RunOutcome } from "../protocol/messages.ts";
 import { notInState } from "../protocol/tofu-state.ts";
 import {
   applyArguments,
@@ -10,6 +10,8 @@ import {
   outputArguments,
   planArguments,
   showArguments,
+  stateArguments,
+  unlockArguments,
   workspaceArguments,
 } from "./arguments.ts";
 import { extractArtifact, folderInArtifact, varFileInArtifact } from "./artifact.ts";
@@ -22,12 +24,25 @@ import {
 } from "./command.ts";
 import { findTofu, tofuEnvironment } from "./environment.ts";
 import { StageFailure, StageStopped } from "./failure.ts";
+import { checkHealth } from "./health.ts";
+import { inventoryOf } from "./inventory.ts";
 import { layOut, refuseLostState } from "./layout.ts";
-import { digestOf, outputFactsOf, summaryOf } from "./results.ts";
+import {
+  digestOf,
+  outputFactsOf,
+  priorValues,
+  recordOf,
+  summaryOf,
+  templateValues,
+} from "./results.ts";
 import { findWorkspaceRead } from "./workspace-reads.ts";
 
 type Planned = Extract<RunOutcome, { kind: "planned" }>;
-type Outputs = Planned["outputs"];
+type Outputs = NonNullable<Planned["outputs"]>;
+/** What is found once there is nothing more to do. */
+type Found = { -readonly [K in "outputs" | "health" | "inventory"]?: Planned[K] } & {
+  outputs: Planned["outputs"];
+};
 
 /** Largest JSON result that is read: what does not fit into a string cannot be parsed. */
 const RESULT_BYTES = 256 << 20;
@@ -71,13 +86,26 @@ class Operation {
     if (order.operation === "apply") {
       await this.#stage("apply");
       await this.#apply();
-      return { kind: "applied", outputs: await this.#outputsAfterApply() };
+      return { kind: "applied", ...(await this.#lookAfterApply()) };
     }
+    await this.#unlock();
     await this.#stage("plan");
     const changes = await this.#plan();
     await this.#stage("show");
     const planned = await this.#show(changes);
-    return changes ? planned : { ...planned, outputs: await this.#outputs() };
+    return changes ? planned : { ...planned, ...(await this.#look()) };
+  }
+
+  /** A person has named this lock. If it is another's by now it stays, and the plan tells whose. */
+  async #unlock(): Promise<void> {
+    const { log, order } = this.#context;
+    if (order.unlock === undefined) return;
+    const args = unlockArguments(order.unlock);
+    const result = await this.#tofu({ stage: "workspace", name: "unlock", args, output: "text" });
+    const { by, exitCode } = result.end;
+    if (by !== "itself") throw failureOf("workspace", result);
+    const end = exitCode === 0 ? "is released, as ordered" : `is not released: ${result.message}`;
+    log.write(`nigari: lock ${order.unlock} ${end}`);
   }
 
   /** Notes the beginning of a stage, unless the run was asked to stop. */
@@ -163,7 +191,7 @@ class Operation {
     const { folder, mask, order } = this.#context;
     const plan = join(folder.files, "plan.bin");
     const shown = await this.#result("show", "show", showArguments(plan, "json"));
-    const summary = summaryOf(await this.#json("show", shown));
+    const json = await this.#json("show", shown);
     if (order.readablePlan === "json") await rename(shown, join(folder.files, "plan.json"));
     await rm(shown, { force: true });
     // A person is shown what would change; nothing to show needs no second call.
@@ -176,10 +204,11 @@ class Operation {
     return {
       kind: "planned",
       changes,
-      summary,
+      summary: summaryOf(json),
       planDigest: await digestOf(plan),
       nothingToDestroy: order.destroy && !changes,
       outputs: undefined,
+      ...(order.inventory ? { inventory: inventoryOf(priorValues(json)) } : {}),
     };
   }
 
@@ -226,25 +255,54 @@ class Operation {
     return [...new Set([...inFlight, ...notInState(ledger.created(), state)])].sort();
   }
 
-  /** It is applied, whoever wants us to stop now: outputs can be read by a later plan. */
-  async #outputsAfterApply(): Promise<Outputs> {
+  /** It is applied, whoever wants us to stop now: a later plan looks again. */
+  async #lookAfterApply(): Promise<Found> {
+    const found: Found = { outputs: undefined };
     try {
-      return await this.#outputs();
+      await this.#lookInto(found);
+      if (this.#context.order.inventory) found.inventory = await this.#inventory();
     } catch (error) {
-      if (error instanceof StageStopped) return undefined;
-      throw error;
+      if (!(error instanceof StageStopped)) throw error;
     }
+    return found;
   }
 
-  async #outputs(): Promise<Outputs> {
+  async #look(): Promise<Found> {
+    const found: Found = { outputs: undefined };
+    await this.#lookInto(found);
+    return found;
+  }
+
+  /** Reads the outputs and makes the checks; what is found before we are stopped is there. */
+  async #lookInto(found: Found): Promise<void> {
+    const outputs = await this.#outputs();
+    found.outputs = outputs?.facts;
+    const { healthChecks, outputNames } = this.#context.order;
+    if (healthChecks.length === 0) return;
+    await this.#stage("health");
+    const values = templateValues(outputs?.json, outputNames);
+    const { signal } = this.#context.stopping;
+    const health = await checkHealth(healthChecks, values, signal);
+    if (signal.aborted) throw new StageStopped("health", "Stopped during the health checks");
+    found.health = health;
+  }
+
+  async #outputs(): Promise<{ facts: Outputs; json: unknown } | undefined> {
     const { folder, order } = this.#context;
     if (!order.outputs) return undefined;
     await this.#stage("outputs");
     const file = await this.#result("outputs", "outputs", outputArguments);
-    const facts = outputFactsOf(await this.#json("outputs", file));
+    const json = await this.#json("outputs", file);
     await writeDurably(join(folder.files, "outputs.json"), await readFile(file));
     await rm(file, { force: true });
-    return facts;
+    return { facts: outputFactsOf(json), json };
+  }
+
+  async #inventory(): Promise<Inventory> {
+    const file = await this.#result("outputs", "inventory", stateArguments);
+    const { values } = recordOf(await this.#json("outputs", file));
+    await rm(file, { force: true });
+    return inventoryOf(values);
   }
 
   /** Runs a command whose stdout is a result; the file that holds it. */

@@ -28,6 +28,31 @@ export function outputFactsOf(outputJson: unknown): OutputFacts {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** The values of the state that a plan was made on, as its JSON tells them. */
+export function priorValues(planJson: unknown): unknown {
+  return recordOf(recordOf(planJson).prior_state).values;
+}
+
+/**
+ * Outputs from `output -json` as text, for templates: strings as they are, everything else as JSON,
+ * each under its name and under the other names that the order gives.
+ */
+export function templateValues(
+  outputJson: unknown,
+  otherNames: Readonly<Record<string, string>>,
+): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const [name, output] of Object.entries(recordOf(outputJson))) {
+    const { value } = recordOf(output);
+    values.set(name, typeof value === "string" ? value : JSON.stringify(value ?? null));
+  }
+  for (const [other, name] of Object.entries(otherNames)) {
+    const value = values.get(name);
+    if (value !== undefined) values.set(other, value);
+  }
+  return values;
+}
+
 /** sha256, hex. */
 export async function digestOf(path: string): Promise<string> {
   const hash = createHash("sha256");
@@ -35,10 +60,10 @@ export async function digestOf(path: string): Promise<string> {
   return hash.digest("hex");
 }
 
-function recordOf(value: unknown): Record<string, unknown> {
+export function recordOf(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-function listOf(value: unknown): unknown[] {
+export function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }

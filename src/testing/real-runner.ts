@@ -203,6 +203,10 @@ export const bareOrder: StartOrder = {
   sensitive: [],
   stageLimitMs: {},
   outputLimitBytes: 4 << 20,
+  healthChecks: [],
+  outputNames: {},
+  inventory: false,
+  unlock: undefined,
 };
 
 /** A .tar.gz of these files, by path. */

@@ -14,7 +14,10 @@ export function conditionOf(object: Terraform, type: string): Condition | undefi
   return object.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** Ready, Planning, Applying, Pending approval, Drifted, Failed, Stalled, Suspended, Waiting. */
+/**
+ * Ready, Planning, Applying, Pending approval, Drifted, Unhealthy, Failed, Stalled, Suspended,
+ * Waiting.
+ */
 export function statusWord(object: Terraform): StatusWord {
   const ready = conditionOf(object, CONDITION.ready);
   const run = object.status?.run;
@@ -32,6 +35,7 @@ export function statusWord(object: Terraform): StatusWord {
     return { word: "Pending approval", mood: "waiting" };
   }
   if (ready?.status === "True") return { word: "Ready", mood: "good" };
+  if (ready?.reason === REASON.healthChecksFailed) return { word: "Unhealthy", mood: "bad" };
   if (ready?.status === "False") {
     return ready.reason === REASON.dependencyNotReady
       ? { word: "Waiting", mood: "waiting" }

@@ -1,7 +1,9 @@
 import { REASON } from "../../api/names.ts";
 import type { RunStatus, Stage } from "../../api/terraform.ts";
 import { intervalMs, lostRunPause } from "../backoff.ts";
-import type { OutputFact, RunOutcome } from "../facts.ts";
+import type { RunOutcome } from "../facts.ts";
+import { withHealth } from "../health.ts";
+import { inventoryAfter } from "../inventory.ts";
 import { type Phase, phaseOf } from "../lost-run.ts";
 import { availableOf, type OutputsVerdict, outputsVerdict } from "../outputs.ts";
 import { basisOf, change, type Fields, normal, type Outcome, type Pass, warning } from "../pass.ts";
@@ -11,6 +13,7 @@ import { rememberApplied, rememberUnsure } from "../state-guard.ts";
 import { secondText, timeText } from "../time.ts";
 import { fenced } from "./run-lost.ts";
 
+type Applied = Extract<RunOutcome, { kind: "applied" }>;
 type Failed = Extract<RunOutcome, { kind: "failed" }>;
 type Orphaned = Extract<RunOutcome, { kind: "orphaned" }>;
 
@@ -38,7 +41,7 @@ export function applyEnded(pass: Pass, run: RunStatus, outcome: RunOutcome): Out
 function endedBy(pass: Pass, run: RunStatus, outcome: RunOutcome): Outcome {
   switch (outcome.kind) {
     case "applied":
-      return applied(pass, run, outcome.outputs);
+      return applied(pass, run, outcome);
     case "failed":
       return applyFailed(pass, run, outcome);
     case "cancelled":
@@ -97,9 +100,9 @@ function appliedEvent(run: RunStatus) {
     : normal(REASON.appliedSucceed, "Applied successfully");
 }
 
-function applied(pass: Pass, run: RunStatus, outputs: readonly OutputFact[] | undefined): Outcome {
+function applied(pass: Pass, run: RunStatus, outcome: Applied): Outcome {
   const destroy = run.destroy === true;
-  const verdict = outputsVerdict(pass, run, outputs);
+  const verdict = outputsVerdict(pass, run, outcome.outputs);
   const trouble = writingTrouble(pass, verdict);
   if (trouble !== undefined) {
     return outputsFailed(pass, run, {
@@ -111,10 +114,11 @@ function applied(pass: Pass, run: RunStatus, outputs: readonly OutputFact[] | un
   const read = verdict.is === "read" ? verdict : undefined;
   const done = succeeded(pass, run, "collect", destroy ? "Destroyed" : "Applied");
   const pause = pass.deleting ? 0 : (intervalMs(pass.terraform.spec) ?? 0);
-  return {
+  return withHealth(pass, run, outcome.health, {
     why: destroy ? "apply: destroyed" : "apply: applied",
     fields: change(asApplied(pass, run, done), {
       availableOutputs: destroy ? [] : (read?.available ?? done.availableOutputs),
+      inventory: inventoryAfter(done, run, outcome),
       nextDueAt: timeText(pass.nowMs + pause),
     }),
     standing:
@@ -128,7 +132,7 @@ function applied(pass: Pass, run: RunStatus, outputs: readonly OutputFact[] | un
     },
     before: read?.before ?? [],
     after: [appliedEvent(run), ...(read?.after ?? []), { do: "remove-run", runId: run.id }],
-  };
+  });
 }
 
 function writingTrouble(pass: Pass, verdict: OutputsVerdict): string | undefined {

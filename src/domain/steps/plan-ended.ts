@@ -2,6 +2,8 @@ import { ACCEPT, REASON } from "../../api/names.ts";
 import type { DriftStatus, RunStatus } from "../../api/terraform.ts";
 import { intervalMs } from "../backoff.ts";
 import type { Effect, PlanSummary, RunOutcome } from "../facts.ts";
+import { withHealth } from "../health.ts";
+import { inventoryAfter } from "../inventory.ts";
 import { availableOf, outputsMissing, outputsVerdict } from "../outputs.ts";
 import { basisOf, change, normal, type Outcome, type Pass, sameBasis, warning } from "../pass.ts";
 import { uniquePlanId } from "../plan-id.ts";
@@ -95,7 +97,7 @@ function noChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
       ? { is: "no-drift", revision: run.revision }
       : { is: "no-changes", revision: run.revision, destroy };
   const fields = succeeded(pass, run, "collect", "No changes");
-  return {
+  return withHealth(pass, run, outcome.health, {
     why: drift ? "plan: no drift" : "plan: no changes",
     fields: change(fields, {
       ...(drift ? {} : planned(pass, run)),
@@ -103,6 +105,7 @@ function noChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
       settled: basisOf(run),
       held: undefined,
       drift: undefined,
+      inventory: inventoryAfter(fields, run, outcome),
       availableOutputs: read?.available ?? fields.availableOutputs,
       nextDueAt: timeText(pass.deleting ? pass.nowMs : pass.nowMs + pauseMs(pass)),
     }),
@@ -114,7 +117,7 @@ function noChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
     },
     before: read?.before ?? [],
     after: [...(read?.after ?? []), { do: "remove-run", runId: run.id }],
-  };
+  });
 }
 
 /** The interval; a spec that has none is stalled by `admit`, not by a lost due time. */
@@ -135,9 +138,11 @@ function driftOnly(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
   const summary = summaryText(outcome.summary);
   const message = `Drift detected: ${summary}`;
   const known = pass.ready?.message === message;
+  const done = succeeded(pass, run, "collect", message);
   return {
     why: "plan: drift, only told",
-    fields: change(succeeded(pass, run, "collect", message), {
+    fields: change(done, {
+      inventory: inventoryAfter(done, run, outcome),
       ...driftFound(pass, run, outcome.summary),
       nextDueAt: timeText(pass.nowMs + pauseMs(pass)),
     }),
@@ -179,6 +184,7 @@ function withChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
   const fields = change(done, {
     ...planned(pass, run),
     drift: undefined,
+    inventory: inventoryAfter(done, run, outcome),
     ...(drift ? driftFound(pass, run, outcome.summary) : {}),
     plan: {
       ...done.plan,

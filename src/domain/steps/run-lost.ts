@@ -71,6 +71,8 @@ function overrunReason(fact: RunFact): string {
       return REASON.execPlanFailed;
     case "outputs":
       return REASON.execOutputFailed;
+    case "health":
+      return REASON.healthChecksFailed;
     default:
       return REASON.execInitFailed;
   }

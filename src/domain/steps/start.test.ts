@@ -77,9 +77,9 @@ describe("a lock on the state", () => {
     object.observed.state = { lock, rescued: [] };
     object.settle();
     expect(object.ready).toBe(
-      "False LockHeld: State is locked by ann@box since 2026-01-01T00:00:00Z (apply, lock l-1); " +
-        "it is never broken, and looked at again by itself. " +
-        "If its holder is gone for good, release it by hand",
+      "False LockHeld: State is locked by ann@box since 2026-01-01T00:00:00Z (apply, lock l-1). " +
+        "It is never broken by itself, and looked at again. If its holder is gone for good, " +
+        'set spec.tfstate.forceUnlock to "yes" and lockIdentifier to "l-1"',
     );
     expect(object.condition("StateLocked")).toMatchObject({
       message: "Terraform Locked with Lock Identifier: l-1",

@@ -8,6 +8,7 @@ import { isReplanAsked, replanAsks } from "../replan.ts";
 import { looksAgain, type RunReason } from "../run-notes.ts";
 import { lockInTheWay, lockText } from "../run-results.ts";
 import { timeOf, timeText } from "../time.ts";
+import { lockWay, orderedUnlock } from "../unlock.ts";
 
 export interface Intent {
   readonly operation: Operation;
@@ -33,9 +34,12 @@ export function startRun(pass: Pass, ground: Ground, intent: Intent): Outcome {
   }
   if (!engine.slotFree) return queued(pass, intent);
   const run = runOf(pass, ground, intent);
+  const released = locked.released ?? run.unlock;
   return {
     why: `start: ${intent.operation}, ${intent.reason}`,
-    fields: startFields(pass, run, ground),
+    fields: change(startFields(pass, run, ground), {
+      lock: released === undefined ? pass.fields.lock : { lastApplied: released },
+    }),
     standing: {
       is: "running",
       run,
@@ -43,7 +47,10 @@ export function startRun(pass: Pass, ground: Ground, intent: Intent): Outcome {
       trouble: undefined,
       busy: undefined,
     },
-    marks: intent.operation === "apply" ? { apply: { is: "started" } } : {},
+    marks: {
+      ...(intent.operation === "apply" ? { apply: { is: "started" } } : {}),
+      ...(released === undefined ? {} : { lock: { is: "released", id: released } }),
+    },
     before: locked.before,
     after: [...(run.attempt > 1 ? [recovered(run)] : []), { do: "launch-run", runId: run.id }],
     recheckMs: slotPauseMs(),
@@ -54,6 +61,9 @@ function runOf(pass: Pass, ground: Ground, intent: Intent): RunStatus {
   const { engine } = pass.observed;
   const now = timeText(pass.nowMs);
   const limit = stageLimitMs("launch");
+  // Where the backend cannot be asked, the run itself releases the lock, if it is still that one.
+  const lockId = pass.observed.state.lock === undefined ? orderedUnlock(pass) : undefined;
+  const unlock = intent.operation === "plan" ? lockId : undefined;
   return {
     id: engine.nextRunId,
     operation: intent.operation,
@@ -65,6 +75,7 @@ function runOf(pass: Pass, ground: Ground, intent: Intent): RunStatus {
     revision: ground.revision,
     artifactDigest: ground.artifact.digest,
     inputsDigest: ground.inputsDigest,
+    ...(unlock === undefined ? {} : { unlock }),
     ...(intent.planId === undefined ? {} : { planId: intent.planId }),
     ...(pass.requested === undefined ? {} : { handles: pass.requested }),
     stage: "launch",
@@ -135,11 +146,18 @@ function queued(pass: Pass, intent: Intent): Outcome {
   };
 }
 
+interface Locked {
+  readonly wait?: Outcome;
+  readonly before: readonly Effect[];
+  /** The lock that is released because spec.tfstate orders it. */
+  readonly released?: string;
+}
+
 /**
  * A lock on the state. Our own last run has ended, so its lock is nobody's and is released;
  * anybody else's is named and waited for, never broken.
  */
-function lockedBy(pass: Pass, intent: Intent): { wait?: Outcome; before: readonly Effect[] } {
+function lockedBy(pass: Pass, intent: Intent): Locked {
   const { lock } = pass.observed.state;
   if (lock === undefined) return { before: [] };
   const last = pass.fields.lastRun;
@@ -151,9 +169,12 @@ function lockedBy(pass: Pass, intent: Intent): { wait?: Outcome; before: readonl
   if (intent.operation === "plan" && pass.terraform.spec.plan?.lock === false) {
     return { before: [] };
   }
-  const message =
-    `State is locked by ${lockText(lock)}; it is never broken, and looked at again by itself. ` +
-    "If its holder is gone for good, release it by hand";
+  // Of a run of ours that has not ended, no word of a person tells that it is dead.
+  if (lock.runId === undefined && orderedUnlock(pass) === lock.id) {
+    const why = `spec.tfstate orders it: lock of ${lockText(lock)}`;
+    return { before: [{ do: "release-lock", lockId: lock.id, why }], released: lock.id };
+  }
+  const message = `State is locked by ${lockText(lock)}. ${lockWay(pass, lock)}`;
   const outcome = waiting(
     pass,
     "start: the state is locked",

@@ -21,7 +21,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file runner.proto.
  */
 export const file_runner: GenFile = /*@__PURE__*/
-  fileDesc("CgxydW5uZXIucHJvdG8SEG5pZ2FyaS5ydW5uZXIudjEiKAoMSGVsbG9SZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0ikgEKDUhlbGxvUmVzcG9uc2USGAoQcHJvdG9jb2xfdmVyc2lvbhgBIAEoDRIWCg5ydW5uZXJfdmVyc2lvbhgCIAEoCRIOCgZydW5faWQYAyABKAkSDwoHYm9vdF9pZBgEIAEoCRILCgNwaWQYBSABKA0SDwoHc3RhcnRlZBgGIAEoCBIQCghmaW5pc2hlZBgHIAEoCCJZCg5QdXRGaWxlUmVxdWVzdBIuCgZoZWFkZXIYASABKAsyHC5uaWdhcmkucnVubmVyLnYxLkZpbGVIZWFkZXJIABIPCgVjaHVuaxgCIAEoDEgAQgYKBHBhcnQiPgoKRmlsZUhlYWRlchIMCgRuYW1lGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRISCgpzaXplX2J5dGVzGAMgASgEIhEKD1B1dEZpbGVSZXNwb25zZSKnCAoMU3RhcnRSZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0SDgoGcnVuX2lkGAIgASgJEg0KBWVwb2NoGAMgASgEEhEKCW5hbWVzcGFjZRgEIAEoCRIMCgRuYW1lGAUgASgJEi4KCW9wZXJhdGlvbhgGIAEoDjIbLm5pZ2FyaS5ydW5uZXIudjEuT3BlcmF0aW9uEg8KB2Rlc3Ryb3kYByABKAgSDAoEcGF0aBgIIAEoCRIXCg9hcnRpZmFjdF9kaWdlc3QYCSABKAkSGAoLcGxhbl9kaWdlc3QYCiABKAlIAIgBARI0CgNlbnYYCyADKAsyJy5uaWdhcmkucnVubmVyLnYxLlN0YXJ0UmVxdWVzdC5FbnZFbnRyeRIRCgl2YXJpYWJsZXMYDCABKAkSFAoHYmFja2VuZBgNIAEoCUgBiAEBEkkKDmJhY2tlbmRfY29uZmlnGA4gAygLMjEubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuQmFja2VuZENvbmZpZ0VudHJ5EhEKCXdvcmtzcGFjZRgPIAEoCRIcChR3b3Jrc3BhY2VfYnlfYWRkcmVzcxgQIAEoCBIPCgd1cGdyYWRlGBEgASgIEgwKBGxvY2sYEiABKAgSFAoMbG9ja190aW1lb3V0GBMgASgJEg8KB3JlZnJlc2gYFCABKAgSDwoHdGFyZ2V0cxgVIAMoCRITCgtwYXJhbGxlbGlzbRgWIAEoDRIRCgl2YXJfZmlsZXMYFyADKAkSNQoNcmVhZGFibGVfcGxhbhgYIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuUmVhZGFibGVQbGFuEg8KB291dHB1dHMYGSABKAgSEQoJc2Vuc2l0aXZlGBogAygJEkgKDnN0YWdlX2xpbWl0X21zGBsgAygLMjAubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuU3RhZ2VMaW1pdE1zRW50cnkSGgoSb3V0cHV0X2xpbWl0X2J5dGVzGBwgASgEEisKBWZpbGVzGB0gAygLMhwubmlnYXJpLnJ1bm5lci52MS5NYXBwZWRGaWxlEhcKCmNsaV9jb25maWcYHiABKAlIAogBARIYChBiYWNrZW5kX3JlcXVpcmVkGB8gASgIGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNAoSQmFja2VuZENvbmZpZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMwoRU3RhZ2VMaW1pdE1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4AUIOCgxfcGxhbl9kaWdlc3RCCgoIX2JhY2tlbmRCDQoLX2NsaV9jb25maWciXQoKTWFwcGVkRmlsZRIwCghsb2NhdGlvbhgBIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuRmlsZUxvY2F0aW9uEgwKBHBhdGgYAiABKAkSDwoHY29udGVudBgDIAEoDCIPCg1TdGFydFJlc3BvbnNlIjkKDFdhdGNoUmVxdWVzdBIVCg1mcm9tX3NlcXVlbmNlGAEgASgEEhIKCmxvZ19vZmZzZXQYAiABKAQingEKDVdhdGNoUmVzcG9uc2USMAoJaGVhcnRiZWF0GAEgASgLMhsubmlnYXJpLnJ1bm5lci52MS5IZWFydGJlYXRIABIoCgNsb2cYAiABKAsyGS5uaWdhcmkucnVubmVyLnYxLkxvZ0xpbmVIABIoCgVlbnRyeRgDIAEoCzIXLm5pZ2FyaS5ydW5uZXIudjEuRW50cnlIAEIHCgVldmVudCILCglIZWFydGJlYXQiJwoHTG9nTGluZRIOCgZvZmZzZXQYASABKAQSDAoEbGluZRgCIAEoCSKuAQoFRW50cnkSEAoIc2VxdWVuY2UYASABKAQSLQoFc3RhZ2UYAiABKAsyHC5uaWdhcmkucnVubmVyLnYxLlN0YWdlQmVndW5IABIuCghwcm9ncmVzcxgDIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NIABIsCgdvdXRjb21lGAQgASgLMhkubmlnYXJpLnJ1bm5lci52MS5PdXRjb21lSABCBgoEYm9keSInCgpTdGFnZUJlZ3VuEg0KBXN0YWdlGAEgASgJEgoKAmF0GAIgASgJIlwKCFByb2dyZXNzEhAKCHJlc291cmNlGAEgASgJEg4KBmFjdGlvbhgCIAEoCRIuCgVzdGF0ZRgDIAEoDjIfLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NTdGF0ZSL7AQoHT3V0Y29tZRIsCgdwbGFubmVkGAEgASgLMhkubmlnYXJpLnJ1bm5lci52MS5QbGFubmVkSAASLAoHYXBwbGllZBgCIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuQXBwbGllZEgAEioKBmZhaWxlZBgDIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuRmFpbGVkSAASMAoJY2FuY2VsbGVkGAQgASgLMhsubmlnYXJpLnJ1bm5lci52MS5DYW5jZWxsZWRIABIuCghvcnBoYW5lZBgFIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuT3JwaGFuZWRIAEIGCgRraW5kIsYBCgdQbGFubmVkEg8KB2NoYW5nZXMYASABKAgSCwoDYWRkGAIgASgNEg4KBmNoYW5nZRgDIAEoDRIPCgdkZXN0cm95GAQgASgNEg4KBmltcG9ydBgFIAEoDRITCgtwbGFuX2RpZ2VzdBgGIAEoCRIaChJub3RoaW5nX3RvX2Rlc3Ryb3kYByABKAgSLwoHb3V0cHV0cxgIIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBQgoKCF9vdXRwdXRzIkYKB0FwcGxpZWQSLwoHb3V0cHV0cxgBIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBQgoKCF9vdXRwdXRzIjIKB091dHB1dHMSJwoFaXRlbXMYASADKAsyGC5uaWdhcmkucnVubmVyLnYxLk91dHB1dCIpCgZPdXRwdXQSDAoEbmFtZRgBIAEoCRIRCglzZW5zaXRpdmUYAiABKAgi0QEKBkZhaWxlZBINCgVzdGFnZRgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIWCglleGl0X2NvZGUYBCABKA1IAIgBARIpCgRsb2NrGAUgASgLMhYubmlnYXJpLnJ1bm5lci52MS5Mb2NrSAGIAQESEgoKcGxhbl9zdGFsZRgGIAEoCBIVCg1zdGF0ZV9yZXNjdWVkGAcgASgIEhIKCnVucmVjb3JkZWQYCCADKAlCDAoKX2V4aXRfY29kZUIHCgVfbG9jayJDCgRMb2NrEgoKAmlkGAEgASgJEhEKCW9wZXJhdGlvbhgCIAEoCRILCgN3aG8YAyABKAkSDwoHY3JlYXRlZBgEIAEoCSIrCglDYW5jZWxsZWQSDQoFc3RhZ2UYASABKAkSDwoHbWVzc2FnZRgCIAEoCSJqCghPcnBoYW5lZBINCgVzdGFnZRgBIAEoCRIWCglleGl0X2NvZGUYAiABKA1IAIgBARISCgp1bnJlY29yZGVkGAMgAygJEhUKDXN0YXRlX3Jlc2N1ZWQYBCABKAhCDAoKX2V4aXRfY29kZSIhCg1DYW5jZWxSZXF1ZXN0EhAKCGdyYWNlX21zGAEgASgEIhAKDkNhbmNlbFJlc3BvbnNlIh8KD1JlYWRGaWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJIlsKEFJlYWRGaWxlUmVzcG9uc2USLgoGaGVhZGVyGAEgASgLMhwubmlnYXJpLnJ1bm5lci52MS5GaWxlSGVhZGVySAASDwoFY2h1bmsYAiABKAxIAEIGCgRwYXJ0IhAKDlJlbGVhc2VSZXF1ZXN0IhEKD1JlbGVhc2VSZXNwb25zZSpiCgxGaWxlTG9jYXRpb24SHQoZRklMRV9MT0NBVElPTl9VTlNQRUNJRklFRBAAEhYKEkZJTEVfTE9DQVRJT05fSE9NRRABEhsKF0ZJTEVfTE9DQVRJT05fV09SS1NQQUNFEAIqTwoJT3BlcmF0aW9uEhkKFU9QRVJBVElPTl9VTlNQRUNJRklFRBAAEhIKDk9QRVJBVElPTl9QTEFOEAESEwoPT1BFUkFUSU9OX0FQUExZEAIqdgoMUmVhZGFibGVQbGFuEh0KGVJFQURBQkxFX1BMQU5fVU5TUEVDSUZJRUQQABIWChJSRUFEQUJMRV9QTEFOX05PTkUQARIWChJSRUFEQUJMRV9QTEFOX0pTT04QAhIXChNSRUFEQUJMRV9QTEFOX0hVTUFOEAMqfwoNUHJvZ3Jlc3NTdGF0ZRIeChpQUk9HUkVTU19TVEFURV9VTlNQRUNJRklFRBAAEhoKFlBST0dSRVNTX1NUQVRFX1NUQVJURUQQARIXChNQUk9HUkVTU19TVEFURV9ET05FEAISGQoVUFJPR1JFU1NfU1RBVEVfRkFJTEVEEAMyrAQKBlJ1bm5lchJICgVIZWxsbxIeLm5pZ2FyaS5ydW5uZXIudjEuSGVsbG9SZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5IZWxsb1Jlc3BvbnNlElAKB1B1dEZpbGUSIC5uaWdhcmkucnVubmVyLnYxLlB1dEZpbGVSZXF1ZXN0GiEubmlnYXJpLnJ1bm5lci52MS5QdXRGaWxlUmVzcG9uc2UoARJICgVTdGFydBIeLm5pZ2FyaS5ydW5uZXIudjEuU3RhcnRSZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlc3BvbnNlEkoKBVdhdGNoEh4ubmlnYXJpLnJ1bm5lci52MS5XYXRjaFJlcXVlc3QaHy5uaWdhcmkucnVubmVyLnYxLldhdGNoUmVzcG9uc2UwARJLCgZDYW5jZWwSHy5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlcXVlc3QaIC5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlc3BvbnNlElMKCFJlYWRGaWxlEiEubmlnYXJpLnJ1bm5lci52MS5SZWFkRmlsZVJlcXVlc3QaIi5uaWdhcmkucnVubmVyLnYxLlJlYWRGaWxlUmVzcG9uc2UwARJOCgdSZWxlYXNlEiAubmlnYXJpLnJ1bm5lci52MS5SZWxlYXNlUmVxdWVzdBohLm5pZ2FyaS5ydW5uZXIudjEuUmVsZWFzZVJlc3BvbnNlYgZwcm90bzM");
+  fileDesc("CgxydW5uZXIucHJvdG8SEG5pZ2FyaS5ydW5uZXIudjEiKAoMSGVsbG9SZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0ikgEKDUhlbGxvUmVzcG9uc2USGAoQcHJvdG9jb2xfdmVyc2lvbhgBIAEoDRIWCg5ydW5uZXJfdmVyc2lvbhgCIAEoCRIOCgZydW5faWQYAyABKAkSDwoHYm9vdF9pZBgEIAEoCRILCgNwaWQYBSABKA0SDwoHc3RhcnRlZBgGIAEoCBIQCghmaW5pc2hlZBgHIAEoCCJZCg5QdXRGaWxlUmVxdWVzdBIuCgZoZWFkZXIYASABKAsyHC5uaWdhcmkucnVubmVyLnYxLkZpbGVIZWFkZXJIABIPCgVjaHVuaxgCIAEoDEgAQgYKBHBhcnQiPgoKRmlsZUhlYWRlchIMCgRuYW1lGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRISCgpzaXplX2J5dGVzGAMgASgEIhEKD1B1dEZpbGVSZXNwb25zZSKLCgoMU3RhcnRSZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0SDgoGcnVuX2lkGAIgASgJEg0KBWVwb2NoGAMgASgEEhEKCW5hbWVzcGFjZRgEIAEoCRIMCgRuYW1lGAUgASgJEi4KCW9wZXJhdGlvbhgGIAEoDjIbLm5pZ2FyaS5ydW5uZXIudjEuT3BlcmF0aW9uEg8KB2Rlc3Ryb3kYByABKAgSDAoEcGF0aBgIIAEoCRIXCg9hcnRpZmFjdF9kaWdlc3QYCSABKAkSGAoLcGxhbl9kaWdlc3QYCiABKAlIAIgBARI0CgNlbnYYCyADKAsyJy5uaWdhcmkucnVubmVyLnYxLlN0YXJ0UmVxdWVzdC5FbnZFbnRyeRIRCgl2YXJpYWJsZXMYDCABKAkSFAoHYmFja2VuZBgNIAEoCUgBiAEBEkkKDmJhY2tlbmRfY29uZmlnGA4gAygLMjEubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuQmFja2VuZENvbmZpZ0VudHJ5EhEKCXdvcmtzcGFjZRgPIAEoCRIcChR3b3Jrc3BhY2VfYnlfYWRkcmVzcxgQIAEoCBIPCgd1cGdyYWRlGBEgASgIEgwKBGxvY2sYEiABKAgSFAoMbG9ja190aW1lb3V0GBMgASgJEg8KB3JlZnJlc2gYFCABKAgSDwoHdGFyZ2V0cxgVIAMoCRITCgtwYXJhbGxlbGlzbRgWIAEoDRIRCgl2YXJfZmlsZXMYFyADKAkSNQoNcmVhZGFibGVfcGxhbhgYIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuUmVhZGFibGVQbGFuEg8KB291dHB1dHMYGSABKAgSEQoJc2Vuc2l0aXZlGBogAygJEkgKDnN0YWdlX2xpbWl0X21zGBsgAygLMjAubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuU3RhZ2VMaW1pdE1zRW50cnkSGgoSb3V0cHV0X2xpbWl0X2J5dGVzGBwgASgEEisKBWZpbGVzGB0gAygLMhwubmlnYXJpLnJ1bm5lci52MS5NYXBwZWRGaWxlEhcKCmNsaV9jb25maWcYHiABKAlIAogBARIYChBiYWNrZW5kX3JlcXVpcmVkGB8gASgIEjQKDWhlYWx0aF9jaGVja3MYKCADKAsyHS5uaWdhcmkucnVubmVyLnYxLkhlYWx0aENoZWNrEkUKDG91dHB1dF9uYW1lcxgpIAMoCzIvLm5pZ2FyaS5ydW5uZXIudjEuU3RhcnRSZXF1ZXN0Lk91dHB1dE5hbWVzRW50cnkSEQoJaW52ZW50b3J5GCogASgIEhMKBnVubG9jaxgrIAEoCUgDiAEBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNAoSQmFja2VuZENvbmZpZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMwoRU3RhZ2VMaW1pdE1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ARoyChBPdXRwdXROYW1lc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDgoMX3BsYW5fZGlnZXN0QgoKCF9iYWNrZW5kQg0KC19jbGlfY29uZmlnQgkKB191bmxvY2siXQoKTWFwcGVkRmlsZRIwCghsb2NhdGlvbhgBIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuRmlsZUxvY2F0aW9uEgwKBHBhdGgYAiABKAkSDwoHY29udGVudBgDIAEoDCJwCgtIZWFsdGhDaGVjaxIMCgRuYW1lGAEgASgJEi8KBHR5cGUYAiABKA4yIS5uaWdhcmkucnVubmVyLnYxLkhlYWx0aENoZWNrVHlwZRIOCgZ0YXJnZXQYAyABKAkSEgoKdGltZW91dF9tcxgEIAEoBCIPCg1TdGFydFJlc3BvbnNlIjkKDFdhdGNoUmVxdWVzdBIVCg1mcm9tX3NlcXVlbmNlGAEgASgEEhIKCmxvZ19vZmZzZXQYAiABKAQingEKDVdhdGNoUmVzcG9uc2USMAoJaGVhcnRiZWF0GAEgASgLMhsubmlnYXJpLnJ1bm5lci52MS5IZWFydGJlYXRIABIoCgNsb2cYAiABKAsyGS5uaWdhcmkucnVubmVyLnYxLkxvZ0xpbmVIABIoCgVlbnRyeRgDIAEoCzIXLm5pZ2FyaS5ydW5uZXIudjEuRW50cnlIAEIHCgVldmVudCILCglIZWFydGJlYXQiJwoHTG9nTGluZRIOCgZvZmZzZXQYASABKAQSDAoEbGluZRgCIAEoCSKuAQoFRW50cnkSEAoIc2VxdWVuY2UYASABKAQSLQoFc3RhZ2UYAiABKAsyHC5uaWdhcmkucnVubmVyLnYxLlN0YWdlQmVndW5IABIuCghwcm9ncmVzcxgDIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NIABIsCgdvdXRjb21lGAQgASgLMhkubmlnYXJpLnJ1bm5lci52MS5PdXRjb21lSABCBgoEYm9keSInCgpTdGFnZUJlZ3VuEg0KBXN0YWdlGAEgASgJEgoKAmF0GAIgASgJIlwKCFByb2dyZXNzEhAKCHJlc291cmNlGAEgASgJEg4KBmFjdGlvbhgCIAEoCRIuCgVzdGF0ZRgDIAEoDjIfLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NTdGF0ZSL7AQoHT3V0Y29tZRIsCgdwbGFubmVkGAEgASgLMhkubmlnYXJpLnJ1bm5lci52MS5QbGFubmVkSAASLAoHYXBwbGllZBgCIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuQXBwbGllZEgAEioKBmZhaWxlZBgDIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuRmFpbGVkSAASMAoJY2FuY2VsbGVkGAQgASgLMhsubmlnYXJpLnJ1bm5lci52MS5DYW5jZWxsZWRIABIuCghvcnBoYW5lZBgFIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuT3JwaGFuZWRIAEIGCgRraW5kIsMCCgdQbGFubmVkEg8KB2NoYW5nZXMYASABKAgSCwoDYWRkGAIgASgNEg4KBmNoYW5nZRgDIAEoDRIPCgdkZXN0cm95GAQgASgNEg4KBmltcG9ydBgFIAEoDRITCgtwbGFuX2RpZ2VzdBgGIAEoCRIaChJub3RoaW5nX3RvX2Rlc3Ryb3kYByABKAgSLwoHb3V0cHV0cxgIIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBEi0KBmhlYWx0aBgJIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuSGVhbHRoSAGIAQESMwoJaW52ZW50b3J5GAogASgLMhsubmlnYXJpLnJ1bm5lci52MS5JbnZlbnRvcnlIAogBAUIKCghfb3V0cHV0c0IJCgdfaGVhbHRoQgwKCl9pbnZlbnRvcnkiwwEKB0FwcGxpZWQSLwoHb3V0cHV0cxgBIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBEi0KBmhlYWx0aBgCIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuSGVhbHRoSAGIAQESMwoJaW52ZW50b3J5GAMgASgLMhsubmlnYXJpLnJ1bm5lci52MS5JbnZlbnRvcnlIAogBAUIKCghfb3V0cHV0c0IJCgdfaGVhbHRoQgwKCl9pbnZlbnRvcnkiNwoGSGVhbHRoEi0KBWl0ZW1zGAEgAygLMh4ubmlnYXJpLnJ1bm5lci52MS5IZWFsdGhSZXN1bHQiPgoMSGVhbHRoUmVzdWx0EgwKBG5hbWUYASABKAkSFAoHdHJvdWJsZRgCIAEoCUgAiAEBQgoKCF90cm91YmxlIkoKCUludmVudG9yeRIvCgVpdGVtcxgBIAMoCzIgLm5pZ2FyaS5ydW5uZXIudjEuSW52ZW50b3J5RW50cnkSDAoEbW9yZRgCIAEoDSI4Cg5JbnZlbnRvcnlFbnRyeRIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSCgoCaWQYAyABKAkiMgoHT3V0cHV0cxInCgVpdGVtcxgBIAMoCzIYLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0IikKBk91dHB1dBIMCgRuYW1lGAEgASgJEhEKCXNlbnNpdGl2ZRgCIAEoCCLRAQoGRmFpbGVkEg0KBXN0YWdlGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEhYKCWV4aXRfY29kZRgEIAEoDUgAiAEBEikKBGxvY2sYBSABKAsyFi5uaWdhcmkucnVubmVyLnYxLkxvY2tIAYgBARISCgpwbGFuX3N0YWxlGAYgASgIEhUKDXN0YXRlX3Jlc2N1ZWQYByABKAgSEgoKdW5yZWNvcmRlZBgIIAMoCUIMCgpfZXhpdF9jb2RlQgcKBV9sb2NrIkMKBExvY2sSCgoCaWQYASABKAkSEQoJb3BlcmF0aW9uGAIgASgJEgsKA3dobxgDIAEoCRIPCgdjcmVhdGVkGAQgASgJIisKCUNhbmNlbGxlZBINCgVzdGFnZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJImoKCE9ycGhhbmVkEg0KBXN0YWdlGAEgASgJEhYKCWV4aXRfY29kZRgCIAEoDUgAiAEBEhIKCnVucmVjb3JkZWQYAyADKAkSFQoNc3RhdGVfcmVzY3VlZBgEIAEoCEIMCgpfZXhpdF9jb2RlIiEKDUNhbmNlbFJlcXVlc3QSEAoIZ3JhY2VfbXMYASABKAQiEAoOQ2FuY2VsUmVzcG9uc2UiHwoPUmVhZEZpbGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiWwoQUmVhZEZpbGVSZXNwb25zZRIuCgZoZWFkZXIYASABKAsyHC5uaWdhcmkucnVubmVyLnYxLkZpbGVIZWFkZXJIABIPCgVjaHVuaxgCIAEoDEgAQgYKBHBhcnQiEAoOUmVsZWFzZVJlcXVlc3QiEQoPUmVsZWFzZVJlc3BvbnNlKmIKDEZpbGVMb2NhdGlvbhIdChlGSUxFX0xPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSRklMRV9MT0NBVElPTl9IT01FEAESGwoXRklMRV9MT0NBVElPTl9XT1JLU1BBQ0UQAiprCg9IZWFsdGhDaGVja1R5cGUSIQodSEVBTFRIX0NIRUNLX1RZUEVfVU5TUEVDSUZJRUQQABIZChVIRUFMVEhfQ0hFQ0tfVFlQRV9UQ1AQARIaChZIRUFMVEhfQ0hFQ0tfVFlQRV9IVFRQEAIqTwoJT3BlcmF0aW9uEhkKFU9QRVJBVElPTl9VTlNQRUNJRklFRBAAEhIKDk9QRVJBVElPTl9QTEFOEAESEwoPT1BFUkFUSU9OX0FQUExZEAIqdgoMUmVhZGFibGVQbGFuEh0KGVJFQURBQkxFX1BMQU5fVU5TUEVDSUZJRUQQABIWChJSRUFEQUJMRV9QTEFOX05PTkUQARIWChJSRUFEQUJMRV9QTEFOX0pTT04QAhIXChNSRUFEQUJMRV9QTEFOX0hVTUFOEAMqfwoNUHJvZ3Jlc3NTdGF0ZRIeChpQUk9HUkVTU19TVEFURV9VTlNQRUNJRklFRBAAEhoKFlBST0dSRVNTX1NUQVRFX1NUQVJURUQQARIXChNQUk9HUkVTU19TVEFURV9ET05FEAISGQoVUFJPR1JFU1NfU1RBVEVfRkFJTEVEEAMyrAQKBlJ1bm5lchJICgVIZWxsbxIeLm5pZ2FyaS5ydW5uZXIudjEuSGVsbG9SZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5IZWxsb1Jlc3BvbnNlElAKB1B1dEZpbGUSIC5uaWdhcmkucnVubmVyLnYxLlB1dEZpbGVSZXF1ZXN0GiEubmlnYXJpLnJ1bm5lci52MS5QdXRGaWxlUmVzcG9uc2UoARJICgVTdGFydBIeLm5pZ2FyaS5ydW5uZXIudjEuU3RhcnRSZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlc3BvbnNlEkoKBVdhdGNoEh4ubmlnYXJpLnJ1bm5lci52MS5XYXRjaFJlcXVlc3QaHy5uaWdhcmkucnVubmVyLnYxLldhdGNoUmVzcG9uc2UwARJLCgZDYW5jZWwSHy5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlcXVlc3QaIC5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlc3BvbnNlElMKCFJlYWRGaWxlEiEubmlnYXJpLnJ1bm5lci52MS5SZWFkRmlsZVJlcXVlc3QaIi5uaWdhcmkucnVubmVyLnYxLlJlYWRGaWxlUmVzcG9uc2UwARJOCgdSZWxlYXNlEiAubmlnYXJpLnJ1bm5lci52MS5SZWxlYXNlUmVxdWVzdBohLm5pZ2FyaS5ydW5uZXIudjEuUmVsZWFzZVJlc3BvbnNlYgZwcm90bzM");
 
 /**
  * @generated from message nigari.runner.v1.HelloRequest
@@ -358,6 +358,34 @@ export type StartRequest = Message<"nigari.runner.v1.StartRequest"> & {
    * @generated from field: bool backend_required = 31;
    */
   backendRequired: boolean;
+
+  /**
+   * Made after an apply, and after a plan without changes.
+   *
+   * @generated from field: repeated nigari.runner.v1.HealthCheck health_checks = 40;
+   */
+  healthChecks: HealthCheck[];
+
+  /**
+   * Outputs by other names, for the templates of the checks: name to output.
+   *
+   * @generated from field: map<string, string> output_names = 41;
+   */
+  outputNames: { [key: string]: string };
+
+  /**
+   * Tell the managed resources of the state.
+   *
+   * @generated from field: bool inventory = 42;
+   */
+  inventory: boolean;
+
+  /**
+   * Lock that a person has ordered to release before the plan; absent: none.
+   *
+   * @generated from field: optional string unlock = 43;
+   */
+  unlock?: string | undefined;
 };
 
 /**
@@ -397,6 +425,42 @@ export const MappedFileSchema: GenMessage<MappedFile> = /*@__PURE__*/
   messageDesc(file_runner, 6);
 
 /**
+ * @generated from message nigari.runner.v1.HealthCheck
+ */
+export type HealthCheck = Message<"nigari.runner.v1.HealthCheck"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: nigari.runner.v1.HealthCheckType type = 2;
+   */
+  type: HealthCheckType;
+
+  /**
+   * Address or URL, into which outputs are filled.
+   *
+   * @generated from field: string target = 3;
+   */
+  target: string;
+
+  /**
+   * How long it may be tried.
+   *
+   * @generated from field: uint64 timeout_ms = 4;
+   */
+  timeoutMs: bigint;
+};
+
+/**
+ * Describes the message nigari.runner.v1.HealthCheck.
+ * Use `create(HealthCheckSchema)` to create a new message.
+ */
+export const HealthCheckSchema: GenMessage<HealthCheck> = /*@__PURE__*/
+  messageDesc(file_runner, 7);
+
+/**
  * @generated from message nigari.runner.v1.StartResponse
  */
 export type StartResponse = Message<"nigari.runner.v1.StartResponse"> & {
@@ -407,7 +471,7 @@ export type StartResponse = Message<"nigari.runner.v1.StartResponse"> & {
  * Use `create(StartResponseSchema)` to create a new message.
  */
 export const StartResponseSchema: GenMessage<StartResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 7);
+  messageDesc(file_runner, 8);
 
 /**
  * @generated from message nigari.runner.v1.WatchRequest
@@ -433,7 +497,7 @@ export type WatchRequest = Message<"nigari.runner.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 8);
+  messageDesc(file_runner, 9);
 
 /**
  * @generated from message nigari.runner.v1.WatchResponse
@@ -468,7 +532,7 @@ export type WatchResponse = Message<"nigari.runner.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 9);
+  messageDesc(file_runner, 10);
 
 /**
  * @generated from message nigari.runner.v1.Heartbeat
@@ -481,7 +545,7 @@ export type Heartbeat = Message<"nigari.runner.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_runner, 10);
+  messageDesc(file_runner, 11);
 
 /**
  * @generated from message nigari.runner.v1.LogLine
@@ -505,7 +569,7 @@ export type LogLine = Message<"nigari.runner.v1.LogLine"> & {
  * Use `create(LogLineSchema)` to create a new message.
  */
 export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
-  messageDesc(file_runner, 11);
+  messageDesc(file_runner, 12);
 
 /**
  * One entry of the run's journal: on disk, with fsync, before it is sent. Sequence numbers begin
@@ -548,14 +612,14 @@ export type Entry = Message<"nigari.runner.v1.Entry"> & {
  * Use `create(EntrySchema)` to create a new message.
  */
 export const EntrySchema: GenMessage<Entry> = /*@__PURE__*/
-  messageDesc(file_runner, 12);
+  messageDesc(file_runner, 13);
 
 /**
  * @generated from message nigari.runner.v1.StageBegun
  */
 export type StageBegun = Message<"nigari.runner.v1.StageBegun"> & {
   /**
-   * artifact, init, workspace, plan, show, apply, outputs.
+   * artifact, init, workspace, plan, show, apply, outputs, health.
    *
    * @generated from field: string stage = 1;
    */
@@ -574,7 +638,7 @@ export type StageBegun = Message<"nigari.runner.v1.StageBegun"> & {
  * Use `create(StageBegunSchema)` to create a new message.
  */
 export const StageBegunSchema: GenMessage<StageBegun> = /*@__PURE__*/
-  messageDesc(file_runner, 13);
+  messageDesc(file_runner, 14);
 
 /**
  * @generated from message nigari.runner.v1.Progress
@@ -605,7 +669,7 @@ export type Progress = Message<"nigari.runner.v1.Progress"> & {
  * Use `create(ProgressSchema)` to create a new message.
  */
 export const ProgressSchema: GenMessage<Progress> = /*@__PURE__*/
-  messageDesc(file_runner, 14);
+  messageDesc(file_runner, 15);
 
 /**
  * @generated from message nigari.runner.v1.Outcome
@@ -652,7 +716,7 @@ export type Outcome = Message<"nigari.runner.v1.Outcome"> & {
  * Use `create(OutcomeSchema)` to create a new message.
  */
 export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_runner, 15);
+  messageDesc(file_runner, 16);
 
 /**
  * @generated from message nigari.runner.v1.Planned
@@ -701,6 +765,20 @@ export type Planned = Message<"nigari.runner.v1.Planned"> & {
    * @generated from field: optional nigari.runner.v1.Outputs outputs = 8;
    */
   outputs?: Outputs | undefined;
+
+  /**
+   * Present if checks were made.
+   *
+   * @generated from field: optional nigari.runner.v1.Health health = 9;
+   */
+  health?: Health | undefined;
+
+  /**
+   * Present if the order wants it.
+   *
+   * @generated from field: optional nigari.runner.v1.Inventory inventory = 10;
+   */
+  inventory?: Inventory | undefined;
 };
 
 /**
@@ -708,7 +786,7 @@ export type Planned = Message<"nigari.runner.v1.Planned"> & {
  * Use `create(PlannedSchema)` to create a new message.
  */
 export const PlannedSchema: GenMessage<Planned> = /*@__PURE__*/
-  messageDesc(file_runner, 16);
+  messageDesc(file_runner, 17);
 
 /**
  * @generated from message nigari.runner.v1.Applied
@@ -718,6 +796,16 @@ export type Applied = Message<"nigari.runner.v1.Applied"> & {
    * @generated from field: optional nigari.runner.v1.Outputs outputs = 1;
    */
   outputs?: Outputs | undefined;
+
+  /**
+   * @generated from field: optional nigari.runner.v1.Health health = 2;
+   */
+  health?: Health | undefined;
+
+  /**
+   * @generated from field: optional nigari.runner.v1.Inventory inventory = 3;
+   */
+  inventory?: Inventory | undefined;
 };
 
 /**
@@ -725,7 +813,99 @@ export type Applied = Message<"nigari.runner.v1.Applied"> & {
  * Use `create(AppliedSchema)` to create a new message.
  */
 export const AppliedSchema: GenMessage<Applied> = /*@__PURE__*/
-  messageDesc(file_runner, 17);
+  messageDesc(file_runner, 18);
+
+/**
+ * @generated from message nigari.runner.v1.Health
+ */
+export type Health = Message<"nigari.runner.v1.Health"> & {
+  /**
+   * @generated from field: repeated nigari.runner.v1.HealthResult items = 1;
+   */
+  items: HealthResult[];
+};
+
+/**
+ * Describes the message nigari.runner.v1.Health.
+ * Use `create(HealthSchema)` to create a new message.
+ */
+export const HealthSchema: GenMessage<Health> = /*@__PURE__*/
+  messageDesc(file_runner, 19);
+
+/**
+ * @generated from message nigari.runner.v1.HealthResult
+ */
+export type HealthResult = Message<"nigari.runner.v1.HealthResult"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What is wrong; absent: it passed.
+   *
+   * @generated from field: optional string trouble = 2;
+   */
+  trouble?: string | undefined;
+};
+
+/**
+ * Describes the message nigari.runner.v1.HealthResult.
+ * Use `create(HealthResultSchema)` to create a new message.
+ */
+export const HealthResultSchema: GenMessage<HealthResult> = /*@__PURE__*/
+  messageDesc(file_runner, 20);
+
+/**
+ * @generated from message nigari.runner.v1.Inventory
+ */
+export type Inventory = Message<"nigari.runner.v1.Inventory"> & {
+  /**
+   * @generated from field: repeated nigari.runner.v1.InventoryEntry items = 1;
+   */
+  items: InventoryEntry[];
+
+  /**
+   * Left out for want of room.
+   *
+   * @generated from field: uint32 more = 2;
+   */
+  more: number;
+};
+
+/**
+ * Describes the message nigari.runner.v1.Inventory.
+ * Use `create(InventorySchema)` to create a new message.
+ */
+export const InventorySchema: GenMessage<Inventory> = /*@__PURE__*/
+  messageDesc(file_runner, 21);
+
+/**
+ * @generated from message nigari.runner.v1.InventoryEntry
+ */
+export type InventoryEntry = Message<"nigari.runner.v1.InventoryEntry"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * @generated from field: string id = 3;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message nigari.runner.v1.InventoryEntry.
+ * Use `create(InventoryEntrySchema)` to create a new message.
+ */
+export const InventoryEntrySchema: GenMessage<InventoryEntry> = /*@__PURE__*/
+  messageDesc(file_runner, 22);
 
 /**
  * Names only; the values lie in outputs.json.
@@ -744,7 +924,7 @@ export type Outputs = Message<"nigari.runner.v1.Outputs"> & {
  * Use `create(OutputsSchema)` to create a new message.
  */
 export const OutputsSchema: GenMessage<Outputs> = /*@__PURE__*/
-  messageDesc(file_runner, 18);
+  messageDesc(file_runner, 23);
 
 /**
  * @generated from message nigari.runner.v1.Output
@@ -766,7 +946,7 @@ export type Output = Message<"nigari.runner.v1.Output"> & {
  * Use `create(OutputSchema)` to create a new message.
  */
 export const OutputSchema: GenMessage<Output> = /*@__PURE__*/
-  messageDesc(file_runner, 19);
+  messageDesc(file_runner, 24);
 
 /**
  * @generated from message nigari.runner.v1.Failed
@@ -822,7 +1002,7 @@ export type Failed = Message<"nigari.runner.v1.Failed"> & {
  * Use `create(FailedSchema)` to create a new message.
  */
 export const FailedSchema: GenMessage<Failed> = /*@__PURE__*/
-  messageDesc(file_runner, 20);
+  messageDesc(file_runner, 25);
 
 /**
  * A state lock as OpenTofu describes it.
@@ -858,7 +1038,7 @@ export type Lock = Message<"nigari.runner.v1.Lock"> & {
  * Use `create(LockSchema)` to create a new message.
  */
 export const LockSchema: GenMessage<Lock> = /*@__PURE__*/
-  messageDesc(file_runner, 21);
+  messageDesc(file_runner, 26);
 
 /**
  * @generated from message nigari.runner.v1.Cancelled
@@ -880,7 +1060,7 @@ export type Cancelled = Message<"nigari.runner.v1.Cancelled"> & {
  * Use `create(CancelledSchema)` to create a new message.
  */
 export const CancelledSchema: GenMessage<Cancelled> = /*@__PURE__*/
-  messageDesc(file_runner, 22);
+  messageDesc(file_runner, 27);
 
 /**
  * An earlier runner of this run died; said by who found what it left.
@@ -916,7 +1096,7 @@ export type Orphaned = Message<"nigari.runner.v1.Orphaned"> & {
  * Use `create(OrphanedSchema)` to create a new message.
  */
 export const OrphanedSchema: GenMessage<Orphaned> = /*@__PURE__*/
-  messageDesc(file_runner, 23);
+  messageDesc(file_runner, 28);
 
 /**
  * @generated from message nigari.runner.v1.CancelRequest
@@ -933,7 +1113,7 @@ export type CancelRequest = Message<"nigari.runner.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 24);
+  messageDesc(file_runner, 29);
 
 /**
  * @generated from message nigari.runner.v1.CancelResponse
@@ -946,7 +1126,7 @@ export type CancelResponse = Message<"nigari.runner.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 25);
+  messageDesc(file_runner, 30);
 
 /**
  * @generated from message nigari.runner.v1.ReadFileRequest
@@ -965,7 +1145,7 @@ export type ReadFileRequest = Message<"nigari.runner.v1.ReadFileRequest"> & {
  * Use `create(ReadFileRequestSchema)` to create a new message.
  */
 export const ReadFileRequestSchema: GenMessage<ReadFileRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 26);
+  messageDesc(file_runner, 31);
 
 /**
  * @generated from message nigari.runner.v1.ReadFileResponse
@@ -994,7 +1174,7 @@ export type ReadFileResponse = Message<"nigari.runner.v1.ReadFileResponse"> & {
  * Use `create(ReadFileResponseSchema)` to create a new message.
  */
 export const ReadFileResponseSchema: GenMessage<ReadFileResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 27);
+  messageDesc(file_runner, 32);
 
 /**
  * @generated from message nigari.runner.v1.ReleaseRequest
@@ -1007,7 +1187,7 @@ export type ReleaseRequest = Message<"nigari.runner.v1.ReleaseRequest"> & {
  * Use `create(ReleaseRequestSchema)` to create a new message.
  */
 export const ReleaseRequestSchema: GenMessage<ReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 28);
+  messageDesc(file_runner, 33);
 
 /**
  * @generated from message nigari.runner.v1.ReleaseResponse
@@ -1020,7 +1200,7 @@ export type ReleaseResponse = Message<"nigari.runner.v1.ReleaseResponse"> & {
  * Use `create(ReleaseResponseSchema)` to create a new message.
  */
 export const ReleaseResponseSchema: GenMessage<ReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 29);
+  messageDesc(file_runner, 34);
 
 /**
  * @generated from enum nigari.runner.v1.FileLocation
@@ -1058,6 +1238,37 @@ export const FileLocationSchema: GenEnum<FileLocation> = /*@__PURE__*/
   enumDesc(file_runner, 0);
 
 /**
+ * @generated from enum nigari.runner.v1.HealthCheckType
+ */
+export const HealthCheckType = {
+  /**
+   * @generated from enum value: HEALTH_CHECK_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: HEALTH_CHECK_TYPE_TCP = 1;
+   */
+  TCP: 1,
+
+  /**
+   * @generated from enum value: HEALTH_CHECK_TYPE_HTTP = 2;
+   */
+  HTTP: 2,
+} as const;
+
+/**
+ * @generated from enum nigari.runner.v1.HealthCheckType
+ */
+export type HealthCheckType = (typeof HealthCheckType)[keyof typeof HealthCheckType] | UnknownEnum;
+
+/**
+ * Describes the enum nigari.runner.v1.HealthCheckType.
+ */
+export const HealthCheckTypeSchema: GenEnum<HealthCheckType> = /*@__PURE__*/
+  enumDesc(file_runner, 1);
+
+/**
  * @generated from enum nigari.runner.v1.Operation
  */
 export const Operation = {
@@ -1086,7 +1297,7 @@ export type Operation = (typeof Operation)[keyof typeof Operation] | UnknownEnum
  * Describes the enum nigari.runner.v1.Operation.
  */
 export const OperationSchema: GenEnum<Operation> = /*@__PURE__*/
-  enumDesc(file_runner, 1);
+  enumDesc(file_runner, 2);
 
 /**
  * @generated from enum nigari.runner.v1.ReadablePlan
@@ -1122,7 +1333,7 @@ export type ReadablePlan = (typeof ReadablePlan)[keyof typeof ReadablePlan] | Un
  * Describes the enum nigari.runner.v1.ReadablePlan.
  */
 export const ReadablePlanSchema: GenEnum<ReadablePlan> = /*@__PURE__*/
-  enumDesc(file_runner, 2);
+  enumDesc(file_runner, 3);
 
 /**
  * @generated from enum nigari.runner.v1.ProgressState
@@ -1158,7 +1369,7 @@ export type ProgressState = (typeof ProgressState)[keyof typeof ProgressState] |
  * Describes the enum nigari.runner.v1.ProgressState.
  */
 export const ProgressStateSchema: GenEnum<ProgressState> = /*@__PURE__*/
-  enumDesc(file_runner, 3);
+  enumDesc(file_runner, 4);
 
 /**
  * @generated from service nigari.runner.v1.Runner

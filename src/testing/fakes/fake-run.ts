@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Stage } from "../../api/terraform.ts";
-import type { RunOutcome } from "../../domain/facts.ts";
+import type { HealthFact, Inventory, RunOutcome } from "../../domain/facts.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { RunEvent, RunFile, RunnerLaunch, StartOrder } from "../../ports/runner.ts";
 
@@ -14,6 +14,8 @@ export interface RunScript {
   readonly fail?: { readonly stage: Stage } & Partial<Extract<RunOutcome, { kind: "failed" }>>;
   /** Outputs that are read where the order wants them. */
   readonly outputs?: readonly { readonly name: string; readonly sensitive: boolean }[];
+  /** What the health checks say, where the order has any; all well, if left out. */
+  readonly health?: readonly HealthFact[];
   /** Result files besides those every run makes. */
   readonly files?: Partial<Record<RunFile, string>>;
   /** Workers go on after an interrupt. */
@@ -78,6 +80,7 @@ const REASONS: Partial<Record<Stage, string>> = {
   show: "TFExecPlanFailed",
   apply: "TFExecApplyFailed",
   outputs: "TFExecOutputFailed",
+  health: "HealthChecksFailed",
 };
 
 /** One run: a runner that does one stage after the other, and the worker of the present stage. */
@@ -201,7 +204,9 @@ export class FakeRun {
     if (order.operation === "apply") yield "apply";
     else yield* ["plan", "show"] as const;
     const nothingToDo = order.operation === "plan" && this.#pending(script).length === 0;
-    if (order.outputs && (order.operation === "apply" || nothingToDo)) yield "outputs";
+    const looks = order.operation === "apply" || nothingToDo;
+    if (order.outputs && looks) yield "outputs";
+    if (order.healthChecks.length > 0 && looks) yield "health";
   }
 
   /** Waits while the runner is frozen; false if it is dead. */
@@ -332,6 +337,14 @@ export class FakeRun {
     return wanted.filter((resource) => !recorded.has(resource));
   }
 
+  #inventory(): Inventory {
+    const entries = [...this.#recorded()].sort().map((address) => {
+      const [t = "", n = ""] = address.split(".");
+      return { n, t, id: address };
+    });
+    return { entries, more: 0 };
+  }
+
   #keepFiles(script: RunScript): void {
     for (const [name, text] of Object.entries(script.files ?? {})) {
       this.files.set(name as RunFile, bytes(text));
@@ -360,10 +373,14 @@ export class FakeRun {
     if (outputs !== undefined && !this.files.has("outputs.json")) {
       this.files.set("outputs.json", bytes("{}"));
     }
-    if (order.operation === "apply") return { kind: "applied", outputs };
+    const inventory = order.inventory ? { inventory: this.#inventory() } : {};
+    const health = healthOf(order, script);
+    if (order.operation === "apply") return { kind: "applied", outputs, ...health, ...inventory };
     const pending = this.#pending(script).length;
     const changes = pending > 0;
     return {
+      ...(changes ? {} : health),
+      ...inventory,
       kind: "planned",
       changes,
       summary: {
@@ -377,6 +394,12 @@ export class FakeRun {
       outputs: changes ? undefined : outputs,
     };
   }
+}
+
+function healthOf(order: StartOrder, script: RunScript): { health?: readonly HealthFact[] } {
+  if (order.healthChecks.length === 0) return {};
+  const well = order.healthChecks.map(({ name }) => ({ name, trouble: undefined }));
+  return { health: script.health ?? well };
 }
 
 export function sha256(content: Uint8Array): string {

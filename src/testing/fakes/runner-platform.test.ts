@@ -55,6 +55,10 @@ function prepared(operation: "plan" | "apply"): PreparedRun {
     sensitive: [],
     stageLimitMs: {},
     outputLimitBytes: 1 << 20,
+    healthChecks: [],
+    outputNames: {},
+    inventory: false,
+    unlock: undefined,
   };
   const inputs = [
     { name: "artifact.tar.gz" as const, digest, sizeBytes: ARTIFACT.length, chunks: chunks() },
