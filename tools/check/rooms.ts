@@ -119,7 +119,10 @@ export const rooms: Readonly<Record<string, Room>> = {
   "adapters/bundle": adapter(["tar", "yaml"], ["evidence"]),
   "adapters/engine-client": adapter([], ["server"]),
   "adapters/git": adapter([], ["processes"]),
-  "adapters/kubernetes": adapter(["yaml"], ["evidence", "processes"]),
+  "adapters/kubernetes": adapter(
+    ["yaml", "@peculiar/x509", "reflect-metadata"],
+    ["evidence", "processes"],
+  ),
   "adapters/manifests": adapter(["yaml", "tar"], ["objects"]),
   "adapters/memory": adapter([], ["objects"]),
   "adapters/opentofu": adapter([], ["processes"]),
