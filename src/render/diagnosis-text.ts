@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { Diagnosis, JudgedFinding, NotJudged } from "../recognizers/diagnose.ts";
 import type { Incident } from "../recognizers/incidents.ts";
-import { clock, count, stamp } from "../recognizers/words.ts";
+import { clock, count, HARMLESS, stamp } from "../recognizers/words.ts";
 import { cureOf, uselessOf } from "./remedies.ts";
 import { wrappedCommand } from "./shell.ts";
 import { wrapped } from "./wrap.ts";
@@ -42,8 +42,10 @@ export const asOfWords: Readonly<Record<Diagnosis["asOfFrom"], string>> = {
   "newest-time": "derived: the newest time in it",
 };
 
+/** Counts what is shown below: of risks and waits those that belong to no incident. */
 function summaryOf({ incidents, findings, notJudged }: Diagnosis): string {
-  const shown = findings.filter((each) => each.foldedInto === undefined);
+  const told = new Set(incidents.flatMap((each) => each.findings.map(({ key }) => key)));
+  const shown = findings.filter((each) => each.foldedInto === undefined && !told.has(each.key));
   const usual = notJudged.filter((each) => each.missing.some((one) => one.usual)).length;
   const of = (severity: string) =>
     shown.filter((each) => each.recognizer.severity === severity).length;
@@ -90,9 +92,11 @@ function writeCure(page: Page, findings: readonly JudgedFinding[]): void {
   remedies.forEach((remedy, index) => {
     page.item(`${index + 1}.`, `${remedy.do} [${remedy.risk}]`, 4);
     if (remedy.command !== undefined) page.command(remedy.command, 7);
-    if (remedy.risk === "read-only") return;
-    if (/disruptive|destructive/.test(remedy.risk)) page.item("Effect:", remedy.effect, 7);
-    page.item("Price:", remedy.price, 7);
+    const isGrave = /disruptive|destructive/.test(remedy.risk);
+    if (isGrave) page.item("Only if:", remedy.precondition, 7);
+    if (isGrave) page.item("Effect:", remedy.effect, 7);
+    if (remedy.price !== HARMLESS) page.item("Price:", remedy.price, 7);
+    if (remedy.risk === "destructive") page.item("Undo:", remedy.undo, 7);
     page.item("Done when:", remedy.verify, 7);
   });
   const useless = uselessOf(failed);

@@ -32,10 +32,16 @@ export function cureOf(findings: readonly JudgedFinding[]): FilledRemedy[] {
   return acts.length > 0 ? acts : all;
 }
 
-/** What does not help against the failures of an incident, each once. */
+/** What does not help against the failures of an incident, each once with all its reasons. */
 export function uselessOf(findings: readonly JudgedFinding[]): string[] {
   const failures = findings.filter((each) => each.recognizer.severity === "failure");
-  return [...new Set(failures.flatMap((each) => each.recognizer.doesNotHelp))];
+  const all = new Set(failures.flatMap((each) => each.recognizer.doesNotHelp));
+  const byAct = Map.groupBy(all, (each) => each.split(": ", 1)[0] ?? each);
+  return [...byAct].map(([act, same]) => {
+    if (same.length === 1) return same[0] ?? act;
+    const reasons = same.map((each) => each.slice(act.length + 2).replace(/\.$/, ""));
+    return `${act}: ${reasons.join("; ")}.`;
+  });
 }
 
 /** Characters that mean nothing to a shell. Names of objects have no others. */

@@ -66,7 +66,7 @@ export const controlPlaneUnsteady = defineRecognizer({
   ],
   doesNotHelp: [
     "Chasing the network: traffic that is normally allowed is dropped while policy lags.",
-    "Restarting controllers: they restart by themselves, and each start costs the API more.",
+    "Restarting the controller: each start costs the API more.",
   ],
   doc: {
     meaning: "Requests to etcd or the API server time out or are very slow.",

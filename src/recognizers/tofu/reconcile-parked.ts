@@ -107,7 +107,9 @@ export const reconcileParked = defineRecognizer({
       effect: "Old pods are in nobody's way; the next pass makes new ones.",
       price: "Their logs are gone: save them before, if they matter.",
       undo: "None needed.",
-      verify: "The objects are Ready, then what depends on them.",
+      verify:
+        "The objects are Ready, then what depends on them. Ask the doctor once more: it names " +
+        "the state locks that remain.",
     },
   ],
   doesNotHelp: [

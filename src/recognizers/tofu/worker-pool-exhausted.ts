@@ -64,7 +64,7 @@ export const workerPoolExhausted = defineRecognizer({
     },
   ],
   doesNotHelp: [
-    "Raising --concurrent for parked calls: they hold the new workers too, one after the other.",
+    "Raising --concurrent for calls or downloads that hang: they hold the new workers too.",
     "Annotating the objects that wait: they are due already.",
   ],
   doc: {
