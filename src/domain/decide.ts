@@ -157,6 +157,8 @@ function stateKnown(pass: Pass, outcome: Outcome): Outcome["fields"] {
 }
 
 function requeueAfter(pass: Pass, outcome: Outcome): number | undefined {
+  // What changed while the run was under way, or was asked for, has had to wait: no longer.
+  if (pass.fields.run !== undefined && outcome.fields.run === undefined) return 0;
   const dueMs = timeOf(outcome.fields.nextDueAt);
   const ended = pass.fields.run !== undefined && outcome.fields.run === undefined;
   // What was edited while the run went on has had its pass, and would wait for another event.

@@ -8,6 +8,9 @@ export interface Bound {
   readonly parent?: AbortSignal;
 }
 
+/** A reason spares the error that is made where none is given. */
+const OVER = "the call is over";
+
 /**
  * Makes a call that ends in time even if the one who is called does not keep to its signal: then
  * the answer is lost, and nobody waits for it. When the call is over so is its signal, which frees
@@ -25,7 +28,7 @@ export async function bounded<T>(
   try {
     return await orAbort(work({ signal }), signal);
   } finally {
-    over.abort();
+    over.abort(OVER);
   }
 }
 
@@ -73,7 +76,7 @@ export async function* unlessSilent<T>(
       yield next.value;
     }
   } finally {
-    over.abort();
+    over.abort(OVER);
     iterator.return?.()?.catch(() => {});
   }
 }

@@ -11,7 +11,17 @@ export function canonicalJson(value: unknown): string {
 
 /** Whether both say the same as JSON: absent and undefined are one, the order of keys is none. */
 export function sameJson(a: unknown, b: unknown): boolean {
-  return canonicalJson(a) === canonicalJson(b);
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    const both = Array.isArray(a) && Array.isArray(b) && a.length === b.length;
+    return both && a.every((each, index) => sameJson(each ?? null, b[index] ?? null));
+  }
+  const [one, other] = [Object.entries(a), Object.entries(b)].map((entries) =>
+    entries.filter(([, value]) => value !== undefined),
+  );
+  const of = new Map<string, unknown>(other);
+  return one?.length === of.size && one.every(([key, value]) => sameJson(value, of.get(key)));
 }
 
 /** As lower-case hex. */

@@ -108,6 +108,34 @@ describe("one object", () => {
     expect(launches(world)).toBeGreaterThan(before);
   });
 
+  const during: Record<string, (world: World) => Promise<void>> = {
+    "a commit": (world) => world.source("code", "v2"),
+    "a change of the spec": (world) =>
+      world.edit("app", ({ spec }) => {
+        spec.vars = [{ name: "size", value: 2 }];
+      }),
+    "a request": (world) =>
+      world.edit("app", ({ metadata }) => {
+        metadata.annotations = { [REQUESTED_AT]: "now" };
+      }),
+  };
+  test.each(Object.entries(during))("answers %s during an apply right after it", async (_, act) => {
+    const world = new World({ script: () => ({ stageMs: { apply: 20_000 } }) });
+    await world.source("code", "v1");
+    await world.apply(terraformOf({ approvePlan: "auto", interval: "10h" }));
+    await world.start();
+    const runId = await world.untilStage("apply");
+    await act(world);
+    await world.until("the apply has ended", async () => {
+      return (await world.terraform()).status?.lastRun?.id === runId;
+    });
+    const beganMs = world.clock.monotonic();
+    await world.until("a plan is under way", async () => {
+      return (await world.terraform()).status?.run?.operation === "plan";
+    });
+    expect(world.clock.monotonic() - beganMs).toBeLessThanOrEqual(1_000);
+  });
+
   test("that is deleted destroys what it made and goes", async () => {
     const world = new World();
     await world.source();

@@ -207,7 +207,7 @@ export class WorkQueue {
   }
 
   #wake(): void {
-    for (const sleeper of this.#sleepers) sleeper.abort();
+    for (const sleeper of this.#sleepers) sleeper.abort("woken");
     this.#sleepers.clear();
   }
 }

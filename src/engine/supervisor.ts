@@ -129,7 +129,7 @@ export class Supervisor {
     if (this.#outcome !== undefined || this.#ended.signal.aborted) return;
     const before = this.#platform.runner;
     await this.#inspect(this.#ended.signal).catch(() => undefined);
-    if (this.#platform.runner !== before) this.#interruption.abort();
+    if (this.#platform.runner !== before) this.#interruption.abort("news");
     this.tell();
   }
 

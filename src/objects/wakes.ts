@@ -11,13 +11,13 @@ export class Wakes {
 
   /** Ends every wait that goes on. */
   all(): void {
-    for (const each of this.#waiting) each.abort();
+    for (const each of this.#waiting) each.abort("woken");
   }
 
   /** Resolves at the next `all`, after `ms`, or when the signal fires. */
   async next(ms: number, signal: AbortSignal): Promise<void> {
     const wake = new AbortController();
-    const stop = () => wake.abort();
+    const stop = () => wake.abort("ended");
     signal.addEventListener("abort", stop);
     this.#waiting.add(wake);
     try {

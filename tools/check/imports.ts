@@ -24,6 +24,8 @@ export function sourceFiles(root: string, folder: string): string[] {
 
 const STATIC = /(?:^|\n)\s*(?:import|export)\s+(type\s+)?(?:[^"';]*?\sfrom\s+)?["']([^"'\n]+)["']/g;
 const DYNAMIC = /\bimport\(\s*["']([^"'\n]+)["']\s*\)/g;
+/** A program that is started as a thread of its own. */
+const THREAD = /\bnew URL\(\s*"([^"\n]+\.ts)",\s*import\.meta\.url\s*\)/g;
 
 /** The imports of one file, static and dynamic. A string that looks like one counts too. */
 export function importsOf(root: string, from: string): Import[] {
@@ -31,6 +33,7 @@ export function importsOf(root: string, from: string): Import[] {
   const found = [
     ...[...text.matchAll(STATIC)].map((match) => ({ type: match[1], specifier: match[2] ?? "" })),
     ...[...text.matchAll(DYNAMIC)].map((match) => ({ type: undefined, specifier: match[1] ?? "" })),
+    ...[...text.matchAll(THREAD)].map((match) => ({ type: undefined, specifier: match[1] ?? "" })),
   ];
   return found.map(({ type, specifier }) => ({
     from,

@@ -51,6 +51,8 @@ export class StoreFaults {
   eventDelayMs = 0;
   /** While true every call fails. */
   unavailable = false;
+  /** Calls that hang, until the caller gives them up; `sinceMs` on the store's clock. */
+  readonly hung = new Set<{ readonly what: string; readonly sinceMs: number }>();
   readonly #watches = new Set<(code: StoreErrorCode) => void>();
 
   /** Ends every watch that goes on, with `Unavailable` or `Expired`. */
@@ -164,8 +166,15 @@ export class FaultyObjectStore implements ObjectStore {
     if (fate === undefined) return work();
     if ("fail" in fate) throw faultOf(fate.fail, what);
     if ("loseAnswer" in fate) await work();
-    else await fired(call.signal);
+    else await this.#hang(what, call.signal);
     throw faultOf("Unavailable", what, call.signal.reason);
+  }
+
+  async #hang(what: string, signal: AbortSignal): Promise<void> {
+    const hung = { what, sinceMs: this.#clock.monotonic() };
+    this.#faults.hung.add(hung);
+    await fired(signal);
+    this.#faults.hung.delete(hung);
   }
 }
 

@@ -218,7 +218,6 @@ describe("suspended", () => {
     object.settle();
     object.edit({ suspend: true });
     object.run({ runner: "gone", workersAlive: 0, verdict: "dead" });
-    object.whenDue();
     expect(object.ready).toBe("Unknown Suspended: Nothing is started until spec.suspend is false");
     object.edit({ suspend: false });
     expect(object.status.run).toMatchObject({ attempt: 2 });

@@ -36,6 +36,8 @@ export interface FakeWorld {
   readonly effects: FakeEffect[];
   /** Recorded resources by `namespace/name`. */
   readonly recorded: Map<string, Set<string>>;
+  /** Told when a run enters a stage, and of "collect" once it has its outcome, unheard as yet. */
+  onStage?: (run: FakeRun, stage: Stage) => void;
 }
 
 /** Wakes all who wait, each time it rings. */
@@ -66,6 +68,10 @@ interface Worker {
   readonly stage: Stage;
   readonly life: AbortController;
   interrupted: boolean;
+  /** SIGSTOP, or a step that never ends. */
+  stopped: boolean;
+  /** It ends with exit code 1 at its next step, as after trouble outside. */
+  failing: boolean;
   inFlight: string | undefined;
   /** Set when it has ended: its exit code, or "killed". */
   end: number | "killed" | undefined;
@@ -95,6 +101,12 @@ export class FakeRun {
   frozen = false;
   /** The machine it is on does not answer. */
   cutOff = false;
+  /** When the present step began, on the clock that never jumps. */
+  stageSinceMs = 0;
+  /** It comes up and never answers. */
+  mute = false;
+  /** It does not end a step that overruns. */
+  ignoresLimits = false;
   proof: string | undefined;
   goneAt: string | undefined;
   order: StartOrder | undefined;
@@ -124,7 +136,7 @@ export class FakeRun {
   }
 
   up(): void {
-    if (this.runner !== "starting") return;
+    if (this.runner !== "starting" || this.mute) return;
     this.runner = "running";
     this.#news();
     this.bell.ring();
@@ -143,8 +155,21 @@ export class FakeRun {
     const worker = this.worker;
     if (worker === undefined || worker.end !== undefined) return;
     worker.end = "killed";
-    worker.life.abort();
+    worker.life.abort("ended");
     this.#workerEnded();
+  }
+
+  /** SIGSTOP of tofu: it does nothing until it is let go on, and its runner is well. */
+  stopWorker(): void {
+    if (this.worker !== undefined) this.worker.stopped = true;
+  }
+  resumeWorker(): void {
+    if (this.worker !== undefined) this.worker.stopped = false;
+    this.bell.ring();
+  }
+  /** The step under way will end with exit code 1. */
+  failWorker(): void {
+    if (this.worker !== undefined) this.worker.failing = true;
   }
 
   interruptWorker(): void {
@@ -229,6 +254,7 @@ export class FakeRun {
 
   #finish(outcome: RunOutcome): void {
     this.outcome = outcome;
+    this.#world.onStage?.(this, "collect");
     this.#say((sequence) => ({ type: "outcome", sequence, outcome }));
   }
 
@@ -240,12 +266,12 @@ export class FakeRun {
   async #workerEnd(worker: Worker, limitMs: number | undefined): Promise<void> {
     const limit = new AbortController();
     if (limitMs !== undefined) {
-      void this.#clock.sleep(limitMs, worker.life.signal).then(() => limit.abort());
+      void this.#clock.sleep(limitMs, worker.life.signal).then(() => limit.abort("over"));
     }
     while (worker.end === undefined && this.runner !== "gone") {
-      if (limit.signal.aborted && !this.frozen) this.killWorker();
-      await this.bell.next(limit.signal);
-      if (limit.signal.aborted && this.frozen) await this.bell.next(new AbortController().signal);
+      const over = limit.signal.aborted;
+      if (over && !this.frozen && !this.ignoresLimits) this.killWorker();
+      else await this.bell.next(over ? new AbortController().signal : limit.signal);
     }
   }
 
@@ -255,15 +281,19 @@ export class FakeRun {
       stage,
       life,
       interrupted: false,
+      stopped: false,
+      failing: false,
       inFlight: undefined,
       end: undefined,
     };
     this.worker = worker;
+    this.stageSinceMs = this.#clock.monotonic();
     this.#print(`${stage} begins`);
+    this.#world.onStage?.(this, stage);
     void this.#work(worker, script).then((code) => {
       if (worker.end !== undefined) return;
       worker.end = code;
-      worker.life.abort();
+      worker.life.abort("ended");
       this.#workerEnded();
     });
     return worker;
@@ -273,8 +303,9 @@ export class FakeRun {
     const ms = script.stageMs?.[worker.stage] ?? DEFAULT_MS;
     if (worker.stage === "apply") await this.#apply(worker, script, ms);
     else await this.#pass(worker, script, ms);
+    while (worker.stopped && worker.end === undefined) await this.bell.next(worker.life.signal);
     const stopped = worker.interrupted && script.ignoresInterrupt !== true;
-    if (stopped) return 1;
+    if (stopped || worker.failing) return 1;
     if (script.fail?.stage === worker.stage) {
       this.#keepFiles(script);
       return script.fail.exitCode ?? 1;
@@ -287,7 +318,7 @@ export class FakeRun {
   /** Time passes for the worker; an interrupt ends it at once. */
   async #pass(worker: Worker, script: RunScript, ms: number): Promise<void> {
     const over = new AbortController();
-    void this.#clock.sleep(ms, worker.life.signal).then(() => over.abort());
+    void this.#clock.sleep(ms, worker.life.signal).then(() => over.abort("over"));
     while (!over.signal.aborted) {
       if (worker.interrupted && script.ignoresInterrupt !== true) return;
       await this.bell.next(over.signal);
@@ -298,10 +329,12 @@ export class FakeRun {
   async #apply(worker: Worker, script: RunScript, ms: number): Promise<void> {
     const pending = this.#pending(script);
     const recorded = this.#recorded();
-    const action = this.order?.destroy === true ? "delete" : "create";
     const { runId } = this.launch;
     for (const resource of pending) {
+      while (worker.stopped && worker.end === undefined) await this.bell.next(worker.life.signal);
+      if (worker.end !== undefined || worker.failing) return;
       if (worker.interrupted && script.ignoresInterrupt !== true) return;
+      const action = recorded.has(resource) ? "delete" : "create";
       worker.inFlight = resource;
       this.#progress(resource, action, "started");
       this.#world.effects.push({ runId, object: this.#object(), resource, action });
@@ -334,7 +367,8 @@ export class FakeRun {
     const recorded = this.#recorded();
     if (this.order?.destroy === true) return [...recorded];
     const wanted = script.resources ?? ["terraform_data.one"];
-    return wanted.filter((resource) => !recorded.has(resource));
+    const surplus = [...recorded].filter((resource) => !wanted.includes(resource));
+    return [...surplus, ...wanted.filter((resource) => !recorded.has(resource))];
   }
 
   #inventory(): Inventory {
@@ -376,7 +410,10 @@ export class FakeRun {
     const inventory = order.inventory ? { inventory: this.#inventory() } : {};
     const health = healthOf(order, script);
     if (order.operation === "apply") return { kind: "applied", outputs, ...health, ...inventory };
-    const pending = this.#pending(script).length;
+    const recorded = this.#recorded();
+    const all = this.#pending(script);
+    const pending = all.length;
+    const surplus = all.filter((resource) => recorded.has(resource)).length;
     const changes = pending > 0;
     return {
       ...(changes ? {} : health),
@@ -384,9 +421,9 @@ export class FakeRun {
       kind: "planned",
       changes,
       summary: {
-        add: order.destroy ? 0 : pending,
+        add: pending - surplus,
         change: 0,
-        destroy: order.destroy ? pending : 0,
+        destroy: surplus,
         import: 0,
       },
       planDigest: sha256(this.files.get("plan.bin") ?? bytes("")),

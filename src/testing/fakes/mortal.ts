@@ -1,12 +1,37 @@
 /** The life of one engine in a simulation: how many calls it made, and whether it was killed. */
 export class Life {
   dead = false;
+  /** It will be paused at some time; to say so beforehand spares the others the cost. */
+  mayPause = false;
   /** Told of every call before it is made and after; may kill here. */
   onCall: (call: string, when: "before" | "after") => void = () => {};
 
   kill(): void {
     this.dead = true;
+    this.resume();
   }
+
+  /** SIGSTOP: nothing more is done or heard until `resume`. */
+  pause(): void {
+    this.#paused ??= Promise.withResolvers<void>();
+  }
+
+  resume(): void {
+    this.#paused?.resolve();
+    this.#paused = undefined;
+  }
+
+  get paused(): boolean {
+    return this.#paused !== undefined;
+  }
+
+  /** Resolves at once, or when the engine goes on; never for one that is dead. */
+  async awake(): Promise<void> {
+    while (this.#paused !== undefined) await this.#paused.promise;
+    if (this.dead) await never();
+  }
+
+  #paused: PromiseWithResolvers<void> | undefined;
 }
 
 /** What a killed process waits for: nothing that will ever come. */
@@ -54,17 +79,18 @@ function outlived(answer: unknown, call: string, life: Life): unknown {
   return answer;
 }
 
-function arrive<T>(answer: () => T, call: string, life: Life): T | Promise<T> {
-  if (life.dead) return never();
+async function arrive<T>(answer: () => T, call: string, life: Life): Promise<T> {
+  if (life.dead) return await never();
   life.onCall(call, "after");
-  return life.dead ? never() : answer();
+  if (life.dead || life.paused) await life.awake();
+  return answer();
 }
 
 async function* outlivedStream(stream: AsyncIterable<unknown>, call: string, life: Life) {
   for await (const element of stream) {
-    if (life.dead) await never();
+    await life.awake();
     life.onCall(`${call} event`, "before");
-    if (life.dead) await never();
+    await life.awake();
     yield element;
   }
 }

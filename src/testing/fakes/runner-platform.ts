@@ -19,6 +19,15 @@ import { Bell, FakeRun, type FakeWorld, type RunScript, sha256 } from "./fake-ru
 /** A method of the platform or of a connection. */
 export type FakeMethod = keyof RunnerPlatform | keyof RunnerConnection;
 
+/** What becomes of one call: it fails and does nothing; it is done and not answered; it hangs. */
+export type FakeFate = "fail" | "lose-answer" | "hang";
+
+/** A call that got no answer so far. */
+export interface HungCall {
+  readonly what: string;
+  readonly sinceMs: number;
+}
+
 export interface FakeRunnerOptions {
   /** Real or virtual. */
   readonly clock: Clock;
@@ -41,6 +50,12 @@ export class FakeRunnerPlatform implements RunnerPlatform {
   readonly world: FakeWorld = { effects: [], recorded: new Map() };
   /** Every call that came, as `method runId`. */
   readonly calls: string[] = [];
+  /** Asked before each call; undefined: nothing goes wrong. */
+  onCall: (method: FakeMethod, runId: string) => FakeFate | undefined = () => undefined;
+  /** Calls that hang, until the caller gives them up. */
+  readonly hung = new Set<HungCall>();
+  /** From launch until the runner answers. */
+  launchMs: number;
   readonly #options: FakeRunnerOptions;
   readonly #runs = new Map<string, FakeRun>();
   readonly #faults: { method: FakeMethod; error: RunnerError; after: boolean }[] = [];
@@ -49,6 +64,7 @@ export class FakeRunnerPlatform implements RunnerPlatform {
 
   constructor(options: FakeRunnerOptions) {
     this.#options = options;
+    this.launchMs = options.launchMs ?? 50;
   }
 
   // --- Faults ---
@@ -115,7 +131,7 @@ export class FakeRunnerPlatform implements RunnerPlatform {
       const news = () => this.#tell(launch.runId);
       const run = new FakeRun(launch, this.#options.clock, this.world, news);
       this.#runs.set(launch.runId, run);
-      const ms = this.#options.launchMs ?? 50;
+      const ms = this.launchMs;
       if (Number.isFinite(ms)) void this.#later(ms).then(() => run.up());
     });
   }
@@ -227,12 +243,33 @@ export class FakeRunnerPlatform implements RunnerPlatform {
   async #do<T>(method: FakeMethod, runId: string, call: Call, work: () => Promise<T>): Promise<T> {
     this.calls.push(`${method} ${runId}`.trim());
     if (call.signal.aborted) throw late(call.signal.reason);
+    const fate = this.onCall(method, runId);
+    if (fate === "hang") return await this.#hang(`${method} ${runId}`, call);
+    if (fate === "fail") throw new RunnerError("Unavailable", "The connection broke");
+    if (fate === "lose-answer") this.loseNextAnswer(method);
     const index = this.#faults.findIndex((fault) => fault.method === method);
     const fault = index < 0 ? undefined : this.#faults.splice(index, 1)[0];
     if (fault?.after === false) throw fault.error;
     const result = await work();
     if (fault !== undefined) throw fault.error;
     return result;
+  }
+
+  async #hang(what: string, call: Call): Promise<never> {
+    const hung = { what, sinceMs: this.clock.monotonic() };
+    this.hung.add(hung);
+    await new Bell().next(call.signal);
+    this.hung.delete(hung);
+    throw late(call.signal.reason);
+  }
+
+  /** The run, if the platform knows it. */
+  find(runId: string): FakeRun | undefined {
+    return this.#runs.get(runId);
+  }
+  /** Every run it knows. */
+  runs(): FakeRun[] {
+    return [...this.#runs.values()];
   }
 
   #run(runId: string): FakeRun {
@@ -363,10 +400,10 @@ class FakeConnection implements RunnerConnection {
     const over = new AbortController();
     const both = AbortSignal.any([signal, over.signal]);
     if (Number.isFinite(ms)) {
-      void this.#platform.clock.sleep(ms, both).then(() => over.abort());
+      void this.#platform.clock.sleep(ms, both).then(() => over.abort("over"));
     }
     await run.bell.next(both);
-    over.abort();
+    over.abort("over");
   }
 }
 

@@ -5,10 +5,12 @@ import type { GitRepository } from "../../api/core.ts";
 import { type AnyObject, type KindName, keyOf, type ObjectOf } from "../../api/kinds.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import { decide } from "../../domain/decide.ts";
-import type { Observed } from "../../domain/facts.ts";
+import type { Decision, Observed } from "../../domain/facts.ts";
 import { createEngine, type Engine } from "../../engine/engine.ts";
 import type { EngineOptions, EnginePorts } from "../../engine/ports.ts";
 import { ArtifactError, type ArtifactStore } from "../../ports/artifacts.ts";
+import type { Call } from "../../ports/call.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Log, LogFields } from "../../ports/log.ts";
 import type { Meters } from "../../ports/meters.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
@@ -18,7 +20,7 @@ import type { RunScript } from "../fakes/fake-run.ts";
 import { FakeLeadership } from "../fakes/leadership.ts";
 import { Life, mortal } from "../fakes/mortal.ts";
 import { MemoryRunLogs } from "../fakes/run-logs.ts";
-import { FakeRunnerPlatform } from "../fakes/runner-platform.ts";
+import { FakeRunnerPlatform, type HungCall } from "../fakes/runner-platform.ts";
 import { FakeStateDoor } from "../fakes/state-door.ts";
 
 export interface WorldOptions {
@@ -51,8 +53,18 @@ export class World {
   /** Lines of the engines' log that tell of a bug. */
   readonly bugs: string[] = [];
   readonly lines: string[] = [];
+  /** Grows with every write to the store. */
+  writes = 0;
   /** Called before each decision; may throw as a bug would. */
   beforeDecision: (observed: Observed) => void = () => {};
+  /** Told of each decision. */
+  afterDecision: (observed: Observed, decision: Decision) => void = () => {};
+  /** Told of each status of a Terraform that was stored. */
+  onStatus: (after: Terraform, before: Terraform | undefined) => void = () => {};
+  /** How artifacts come; may fail, or never end. */
+  artifactFate: () => "fail" | "hang" | undefined = () => undefined;
+  /** Fetches of artifacts that hang, until the engine gives them up. */
+  readonly hungArtifacts = new Set<HungCall>();
   readonly #options: WorldOptions;
   readonly #random;
   readonly #faulty: ObjectStore;
@@ -62,8 +74,8 @@ export class World {
     this.#options = options;
     this.#random = seededRandom(options.seed ?? 1);
     const { clock, faults } = this;
-    this.store = memoryObjectStore({ clock, random: this.#random });
-    this.#faulty = new FaultyObjectStore(this.store, faults, clock);
+    this.store = this.#counted(memoryObjectStore({ clock, random: this.#random }));
+    this.#faulty = new FaultyObjectStore(this.#told(this.store), faults, clock);
     this.platform = new FakeRunnerPlatform({
       clock,
       ...(options.script === undefined ? {} : { script: options.script }),
@@ -72,6 +84,13 @@ export class World {
 
   /** Starts an engine on what there is. */
   async start(options: { life?: Life } = {}): Promise<LivingEngine> {
+    const living = this.begin(options);
+    await this.clock.advance(0);
+    return living;
+  }
+
+  /** The same, without waiting for anything. */
+  begin(options: { life?: Life } = {}): LivingEngine {
     const life = options.life ?? new Life();
     const engine = createEngine(this.#portsFor(life), {
       digestKey: Buffer.from("a key for tests"),
@@ -79,9 +98,8 @@ export class World {
     });
     // An engine that is killed while it starts never says that it has.
     engine.start(new AbortController().signal).catch((error: unknown) => {
-      this.bugs.push(`start: ${String(error)}`);
+      if (!life.dead) this.bugs.push(`start: ${String(error)}`);
     });
-    await this.clock.advance(0);
     return { engine, life };
   }
 
@@ -190,17 +208,7 @@ export class World {
 
   #portsFor(life: Life): EnginePorts {
     const { clock } = this;
-    const mortalClock = {
-      now: () => clock.now(),
-      monotonic: () => clock.monotonic(),
-      lagMs: () => clock.lagMs(),
-      deadline: (what: string, ms: number, parent?: AbortSignal) =>
-        clock.deadline(what, ms, parent),
-      async sleep(ms: number, signal: AbortSignal): Promise<void> {
-        await clock.sleep(ms, signal);
-        if (life.dead) await new Promise(() => {});
-      },
-    };
+    const leadership = this.leadership;
     return {
       store: mortal("store", this.#faulty, life),
       platform: mortal("platform", this.platform, life),
@@ -208,22 +216,77 @@ export class World {
       git: undefined,
       door: mortal("door", this.door, life),
       logs: mortal("logs", this.logs, life),
-      leadership: this.leadership,
-      clock: mortalClock,
+      leadership: {
+        async acquire() {
+          const lead = await leadership.acquire();
+          return { ...lead, lost: heard(lead.lost, life) };
+        },
+      },
+      clock: mortalClock(clock, life),
       random: this.#random,
-      log: this.#log(),
+      log: this.#log(life),
       ...(this.#options.meters === undefined ? {} : { meters: this.#options.meters }),
       decide: (observed, nowMs) => {
         this.beforeDecision(observed);
-        return decide(observed, nowMs);
+        const decision = decide(observed, nowMs);
+        this.afterDecision(observed, decision);
+        return decision;
+      },
+    };
+  }
+
+  /** The store, with its writes counted. */
+  #counted(store: ObjectStore): ObjectStore {
+    const counting = <T>(write: Promise<T>): Promise<T> => {
+      this.writes += 1;
+      return write.finally(() => {
+        this.writes += 1;
+      });
+    };
+    return {
+      get: (ref, call) => store.get(ref, call),
+      list: (kind, where, call) => store.list(kind, where, call),
+      watch: (kind, from, call) => store.watch(kind, from, call),
+      create: (object, call) => counting(store.create(object, call)),
+      update: (object, part, call) => counting(store.update(object, part, call)),
+      delete: (ref, preconditions, call) => counting(store.delete(ref, preconditions, call)),
+    };
+  }
+
+  /** The store, with every stored status told on. */
+  #told(store: ObjectStore): ObjectStore {
+    const tell = (after: AnyObject, before: AnyObject | undefined) => {
+      if (after.kind !== "Terraform") return;
+      this.onStatus(after, before?.kind === "Terraform" ? before : undefined);
+    };
+    return {
+      get: (ref, call) => store.get(ref, call),
+      list: (kind, where, call) => store.list(kind, where, call),
+      watch: (kind, from, call) => store.watch(kind, from, call),
+      create: (object, call) => store.create(object, call),
+      delete: (ref, preconditions, call) => store.delete(ref, preconditions, call),
+      async update(object, part, call) {
+        if (object.kind !== "Terraform" || part !== "status") {
+          return await store.update(object, part, call);
+        }
+        const before = await store.get({ kind: object.kind, ...keyOf(object) }, call);
+        const after = await store.update(object, part, call);
+        tell(after, before);
+        return after;
       },
     };
   }
 
   #artifactStore(): ArtifactStore {
     const artifacts = this.#artifacts;
+    const before = async (call: Call) => {
+      const fate = this.artifactFate();
+      if (fate === "fail") throw new ArtifactError("The source answers 503", true);
+      if (fate === "hang") await this.#hang("open artifact", call);
+    };
     return {
-      async open({ digest }) {
+      async open({ digest }, call) {
+        await before(call);
         const bytes = artifacts.get(digest);
         if (bytes === undefined) throw new ArtifactError(`No artifact ${digest} is kept`, false);
         return {
@@ -237,8 +300,20 @@ export class World {
     };
   }
 
-  #log(): Log {
+  async #hang(what: string, call: Call): Promise<never> {
+    const hung = { what, sinceMs: this.clock.monotonic() };
+    this.hungArtifacts.add(hung);
+    await new Promise<void>((resolve) => {
+      if (call.signal.aborted) resolve();
+      else call.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    this.hungArtifacts.delete(hung);
+    throw call.signal.reason;
+  }
+
+  #log(life: Life): Log {
     const write = (level: string) => (message: string, fields?: LogFields) => {
+      if (life.dead) return;
       const line = `${this.clock.monotonic()} ${level} ${message} ${JSON.stringify(fields ?? {})}`;
       this.lines.push(line);
       if (level === "error") this.bugs.push(line);
@@ -256,6 +331,36 @@ export class World {
     const statuses = items.map((each) => JSON.stringify({ [each.metadata.name]: each.status }));
     return [...statuses, ...this.lines.slice(-30)].join("\n");
   }
+}
+
+/** The clock of an engine that can be stopped and killed: it hears of no time meanwhile. */
+function mortalClock(clock: VirtualClock, life: Life): Clock {
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    lagMs: () => clock.lagMs(),
+    deadline: (what, ms, parent) => heard(clock.deadline(what, ms, parent), life),
+    async sleep(ms, signal) {
+      await clock.sleep(ms, signal);
+      if (life.dead || life.paused) await life.awake();
+    },
+  };
+}
+
+/** The signal as an engine hears it that may be stopped when it fires. */
+function heard(signal: AbortSignal, life: Life): AbortSignal {
+  if (!life.mayPause) return signal;
+  const own = new AbortController();
+  const fire = () => {
+    life.awake().then(
+      () => own.abort(signal.reason),
+      () => {},
+    );
+  };
+  const hear = () => (life.paused ? fire() : own.abort(signal.reason));
+  if (signal.aborted) hear();
+  else signal.addEventListener("abort", hear, { once: true });
+  return own.signal;
 }
 
 export function isReady(terraform: Terraform): boolean {
