@@ -1,11 +1,13 @@
 import type { Call } from "../ports/call.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type RunEvent, type RunnerConnection, RunnerError } from "../ports/runner.ts";
-import { bounded, unlessSilent } from "./bounded.ts";
+import { bounded, orAbort, unlessSilent } from "./bounded.ts";
 import type { PreparedRun } from "./order.ts";
 
 /** A greeting is answered at once or not at all, in milliseconds. */
 const HELLO_MS = 4_000;
+/** Pause between greetings while the runner has nothing to say by itself. */
+const GREET_AGAIN_MS = 2_000;
 const START_MS = 10_000;
 const SENDING_MS = 30_000;
 /** Two heartbeats have not come: the transport is thrown away. */
@@ -45,7 +47,7 @@ export async function converse(
     throw new RunnerError("Refused", `The runner that answers serves run ${hello.runId}`);
   }
   listener.sign();
-  if (!hello.started) await give(connection, listener, clock, parent);
+  if (!hello.started) await heardWhile(connection, listener, clock, parent);
   listener.started();
   const bound = { what: "The runner's stream", ms: SILENCE_MS, parent };
   const open = (call: Call) => connection.watch(listener.place(), call);
@@ -56,13 +58,43 @@ export async function converse(
   throw new RunnerError("Unavailable", "The stream ended before the run");
 }
 
+/**
+ * Gives files and order, and greets the runner meanwhile: a source that is slow, or a store that
+ * does not answer, must not pass for a runner that is silent.
+ */
+async function heardWhile(
+  connection: RunnerConnection,
+  listener: Listener,
+  clock: Clock,
+  parent: AbortSignal,
+): Promise<void> {
+  const silent = new AbortController();
+  const given = new AbortController();
+  const greet = async () => {
+    const signal = AbortSignal.any([parent, given.signal]);
+    for (;;) {
+      await clock.sleep(GREET_AGAIN_MS, signal);
+      if (signal.aborted) return;
+      const greeting = { what: "Greeting the runner", ms: HELLO_MS, parent: signal };
+      await bounded(clock, greeting, (call) => connection.hello(call));
+      listener.sign();
+    }
+  };
+  greet().catch((error: unknown) => silent.abort(error));
+  try {
+    await give(connection, listener, clock, AbortSignal.any([parent, silent.signal]));
+  } finally {
+    given.abort("given");
+  }
+}
+
 async function give(
   connection: RunnerConnection,
   listener: Listener,
   clock: Clock,
   parent: AbortSignal,
 ): Promise<void> {
-  const prepared = await listener.prepared();
+  const prepared = await orAbort(listener.prepared(), parent);
   const sending = { what: "Sending files to the runner", ms: SENDING_MS, parent };
   await bounded(clock, sending, async (call) => {
     for (const file of await prepared.files(call)) await connection.putFile(file, call);

@@ -133,6 +133,32 @@ describe("a runner that is frozen", () => {
     expect((await run(world))?.verdict).toBe("unreachable");
   });
 
+  test("is not blamed for a source that does not come", async () => {
+    const world = await begin();
+    world.artifactFate = () => "hang";
+    const verdicts = new Set<string>();
+    world.onStatus = ({ status }) => verdicts.add(status?.run?.verdict ?? "alive");
+    await world.clock.advance(100_000);
+    expect([...verdicts]).toEqual(["alive"]);
+    world.artifactFate = () => undefined;
+    await world.untilReady();
+    expect(world.effects()).toEqual(ONE);
+  });
+
+  test("while the source does not come is called unreachable all the same", async () => {
+    const world = await begin();
+    world.artifactFate = () => "hang";
+    await world.clock.advance(5_000);
+    const { id = "" } = (await run(world)) ?? {};
+    world.platform.freeze(id);
+    const ms = await timed(
+      world,
+      "it is unreachable",
+      async () => (await run(world))?.verdict === "unreachable",
+    );
+    expect(ms).toBeLessThanOrEqual(10_000);
+  });
+
   test("costs a bounded number of calls", async () => {
     const world = await begin(slowApply);
     const runId = await world.untilStage("apply");
