@@ -178,7 +178,7 @@ function engineOf(
     {
       maxRuns: setup.maxRuns,
       lostApply: setup.lostApply,
-      runnerEnv: setup.runnerEnv,
+      runnerEnv: { ...setup.runnerEnv, NIGARI_CACHE: join(dataDir, "cache") },
       digestKey: keptDigestKey(join(dataDir, "digest.key")),
     },
   );

@@ -12,6 +12,7 @@ import { join } from "node:path";
  *     in/             artifact.tar.gz, plan.bin as received
  *     work/           the extracted artifact; tofu's folder is work/<path>
  *     home/           the run's own home folder, if files are mapped into it
+ *     plugins/        the run's own packages of providers, linked to those of others
  *     cli.tfrc        the tofu command's own configuration, if the order has one
  *     journal/        000001.json …, one entry a file: written, fsynced, renamed, then reported
  *     steps/          <stage>.json (ProcessIdentity of the group's leader), .out, .err, .exit,
@@ -30,6 +31,7 @@ export interface RunFolder {
   readonly inputs: string;
   readonly work: string;
   readonly home: string;
+  readonly plugins: string;
   readonly cliConfig: string;
   readonly backendConfig: string;
   readonly journal: string;
@@ -50,6 +52,7 @@ export function runFolder(root: string): RunFolder {
     inputs: join(root, "in"),
     work: join(root, "work"),
     home: join(root, "home"),
+    plugins: join(root, "plugins"),
     cliConfig: join(root, "cli.tfrc"),
     backendConfig: join(root, "backend.tfbackend"),
     journal: join(root, "journal"),

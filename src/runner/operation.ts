@@ -15,6 +15,7 @@ import {
   workspaceArguments,
 } from "./arguments.ts";
 import { extractArtifact, folderInArtifact, varFileInArtifact } from "./artifact.ts";
+import { InitCache } from "./cache/init-cache.ts";
 import {
   failureOf,
   type RunContext,
@@ -26,7 +27,7 @@ import { findTofu, tofuEnvironment } from "./environment.ts";
 import { StageFailure, StageStopped } from "./failure.ts";
 import { checkHealth } from "./health.ts";
 import { inventoryOf } from "./inventory.ts";
-import { layOut, refuseLostState } from "./layout.ts";
+import { type LaidOut, layOut, refuseLostState } from "./layout.ts";
 import {
   digestOf,
   outputFactsOf,
@@ -69,6 +70,12 @@ class Operation {
   #cwd = "";
   #env: Record<string, string> = {};
   #program = "";
+  /** Undefined: nobody has named a folder for it. */
+  #cache: InitCache | undefined;
+  /** What init would make was put in place instead. */
+  #initSkipped = false;
+  /** Resolves when nothing is read any more of what init has made. */
+  #keeping: Promise<void> = Promise.resolve();
 
   constructor(context: RunContext, environment: Readonly<Record<string, string>>) {
     this.#context = context;
@@ -76,6 +83,14 @@ class Operation {
   }
 
   async run(): Promise<RunOutcome> {
+    try {
+      return await this.#stages();
+    } finally {
+      await this.#keeping;
+    }
+  }
+
+  async #stages(): Promise<RunOutcome> {
     const { order } = this.#context;
     await this.#stage("artifact");
     await this.#artifact();
@@ -133,14 +148,32 @@ class Operation {
   }
 
   async #init(): Promise<void> {
-    const { folder, order } = this.#context;
+    const { folder, log, order } = this.#context;
     const laid = await layOut(order, { folder, cwd: this.#cwd });
     this.#env = { ...tofuEnvironment(this.#environment, order.env), ...laid.env };
     this.#program = findTofu(this.#env);
+    const { NIGARI_CACHE: cache } = this.#environment;
+    if (cache !== undefined) {
+      const place = { cwd: this.#cwd, env: this.#env, program: this.#program };
+      const { plugins } = folder;
+      const say = (line: string) => log.write(`nigari: ${line}`);
+      this.#cache = await InitCache.open({ folder: cache, plugins, order, place, say });
+      this.#initSkipped = await this.#cache.restore();
+    }
+    if (this.#initSkipped) log.write("nigari: init is skipped: nothing it depends on has changed");
+    else await this.#runInit(laid);
+  }
+
+  async #runInit(laid: Pick<LaidOut, "backendConfigFile">): Promise<void> {
+    const { order } = this.#context;
     const args = initArguments(order, laid.backendConfigFile);
-    const result = await this.#tofu({ stage: "init", args, output: "text" });
+    const plugins = await this.#cache?.environment();
+    const env = { ...this.#env, ...plugins };
+    const result = await this.#tofu({ stage: "init", args, output: "text" }, env);
     if (result.end.exitCode !== 0) throw failureOf("init", result);
     if (order.backendRequired) await refuseLostState(this.#cwd);
+    // Beside the plan, which only reads what is kept.
+    this.#keeping = this.#cache?.keep() ?? Promise.resolve();
   }
 
   async #workspace(): Promise<void> {
@@ -178,7 +211,14 @@ class Operation {
     }
     const plan = join(folder.files, "plan.bin");
     const args = planArguments(order, { plan, varFiles });
-    const result = await this.#tofu({ stage: "plan", args, output: "ui" });
+    let result = await this.#tofu({ stage: "plan", args, output: "ui" });
+    if (await this.#wantsInit(result)) {
+      await this.#stage("init");
+      // No attributes of a backend: with them nothing is kept.
+      await this.#runInit({ backendConfigFile: undefined });
+      await this.#stage("plan");
+      result = await this.#tofu({ stage: "plan", name: "plan-again", args, output: "ui" });
+    }
     const { exitCode, by } = result.end;
     // A panic also ends with code 2, as a plan with changes does.
     const made = (await stat(plan).catch(() => undefined)) !== undefined;
@@ -187,13 +227,28 @@ class Operation {
     return exitCode === 2;
   }
 
+  /** Whether OpenTofu found what was put in the place of an init wanting; it is not kept then. */
+  async #wantsInit(result: TofuResult): Promise<boolean> {
+    if (!this.#initSkipped || !saysInitNeeded(result.message)) return false;
+    this.#context.log.write(
+      "nigari: OpenTofu asks for init, so what was kept of one is thrown away",
+    );
+    this.#initSkipped = false;
+    await this.#cache?.drop();
+    return true;
+  }
+
   async #show(changes: boolean): Promise<Planned> {
     const { folder, mask, order } = this.#context;
     const plan = join(folder.files, "plan.bin");
-    const shown = await this.#result("show", "show", showArguments(plan, "json"));
-    const json = await this.#json("show", shown);
-    if (order.readablePlan === "json") await rename(shown, join(folder.files, "plan.json"));
-    await rm(shown, { force: true });
+    let json: unknown;
+    // By its exit code the plan is empty: to count it would start every provider once more.
+    if (changes || order.inventory || order.readablePlan === "json") {
+      const shown = await this.#result("show", "show", showArguments(plan, "json"));
+      json = await this.#json("show", shown);
+      if (order.readablePlan === "json") await rename(shown, join(folder.files, "plan.json"));
+      await rm(shown, { force: true });
+    }
     // A person is shown what would change; nothing to show needs no second call.
     if (changes || order.readablePlan === "human") {
       const text = await this.#result("show", "show-text", showArguments(plan, "human"));
@@ -219,6 +274,7 @@ class Operation {
     // Before anything else: the only copy of what was done may lie in a file that nobody expects.
     const stateRescued = await this.#rescueState();
     if (result.end.exitCode === 0 && !stateRescued) return;
+    await this.#wantsInit(result);
     const unrecorded = result.end.abandoned ? [] : await this.#unrecorded(result);
     throw failureOf("apply", result, { stateRescued, unrecorded });
   }
@@ -330,10 +386,28 @@ class Operation {
     }
   }
 
-  async #tofu(command: Omit<TofuCommand, "program" | "cwd" | "env">): Promise<TofuResult> {
-    const where = { program: this.#program, cwd: this.#cwd, env: this.#env };
+  async #tofu(
+    command: Omit<TofuCommand, "program" | "cwd" | "env">,
+    env = this.#env,
+  ): Promise<TofuResult> {
+    const where = { program: this.#program, cwd: this.#cwd, env };
     return await runTofu(this.#context, { ...command, ...where });
   }
+}
+
+/** What OpenTofu says where its working folder is not as init leaves it. */
+const INIT_NEEDED = new RegExp(
+  [
+    "Inconsistent dependency lock file",
+    "Required plugins are not installed",
+    "Backend initialization required",
+    "Module not installed",
+    "match any of the checksums",
+  ].join("|"),
+);
+
+function saysInitNeeded(message: string): boolean {
+  return INIT_NEEDED.test(message);
 }
 
 async function synced(path: string): Promise<void> {

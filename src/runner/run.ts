@@ -99,6 +99,7 @@ export class Run {
       folder.work,
       folder.steps,
       folder.home,
+      folder.plugins,
       folder.cliConfig,
       folder.backendConfig,
       // A state that nobody may have taken over yet is not ours to throw away.

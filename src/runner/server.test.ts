@@ -262,7 +262,7 @@ describe("what OpenTofu is called with", () => {
     const bench = await setUp({ script: { plan: "exit 0" } });
     const what = { ...order, outputs: false, workspace: "prod", workspaceByAddress: true };
     const { outcome } = await carriedOut(bench, what);
-    expect(bench.tofu.calls().map((call) => call.split(" ")[0])).toEqual(["init", "plan", "show"]);
+    expect(bench.tofu.calls().map((call) => call.split(" ")[0])).toEqual(["init", "plan"]);
     expect(outcome).toMatchObject({ changes: false, outputs: undefined });
   });
 

@@ -209,7 +209,7 @@ export const bareOrder: StartOrder = {
   unlock: undefined,
 };
 
-/** A .tar.gz of these files, by path. */
+/** A .tar.gz of these files, by path; the same bytes for the same files. */
 export async function archiveOf(files: Record<string, string>, scratch: string): Promise<Buffer> {
   const source = mkdtempSync(join(scratch, "source-"));
   for (const [path, text] of Object.entries(files)) {
@@ -217,7 +217,7 @@ export async function archiveOf(files: Record<string, string>, scratch: string):
     writeFileSync(join(source, path), text, { mode: text.startsWith("#!") ? 0o700 : 0o600 });
   }
   const file = join(scratch, `${randomUUID()}.tar.gz`);
-  await create({ gzip: true, cwd: source, file, portable: true }, ["."]);
+  await create({ gzip: true, cwd: source, file, portable: true, mtime: new Date(0) }, ["."]);
   return readFileSync(file);
 }
 
