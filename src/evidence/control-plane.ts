@@ -124,8 +124,13 @@ const isTimeOut = (text: string) =>
   /deadline exceeded|timed? ?out|Client\.Timeout|etcdserver:/i.test(text) ||
   (/failed to renew lease/i.test(text) && !/context canceled/i.test(text));
 
-/** etcd complains beyond 100 ms, which a busy disk does often; a second is another thing. */
+/**
+ * etcd complains beyond 100 ms, which a busy disk does often; a second is another thing. The API
+ * server traces what takes half a second, which a long list does; five are another thing.
+ */
 function isSlow(line: LogLine): boolean {
+  const traced = /\(total time: (\d+)ms\)/.exec(line.message)?.[1];
+  if (traced !== undefined) return Number(traced) >= 5_000;
   const took = line.fields?.took ?? /took too long \(([\d.]+m?s)\)/.exec(line.message)?.[1];
   const seconds = /^([\d.]+)s$/.exec(took ?? "")?.[1];
   return seconds !== undefined && Number(seconds) >= 1;

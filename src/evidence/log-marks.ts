@@ -43,6 +43,7 @@ const rows: readonly { readonly mark: LogMark; readonly fits: RegExp }[] = [
       /http: Handler timeout/,
       /client connection lost/,
       /unable to return a response in the time allotted/,
+      /request did not complete within (the )?(requested|allotted) timeout/,
       /context deadline exceeded.{0,200}(etcd|storage)/,
       /(etcd|storage).{0,200}context deadline exceeded/,
     ),

@@ -132,7 +132,8 @@ function ofRestarted(pod: PodView, calledMs: number, startedMs: number | undefin
     const says =
       `The container of ${pod.key} was restarted in a new sandbox after the call (${sign}): ` +
       `${isUp ? "it looks Running, " : "it is "}at another address and without the call.`;
-    return gone(pod, "restarted-in-new-sandbox", says, startedMs ?? pod.sandboxSinceMs);
+    // When it went is not known: its node was away, and tells only when it began anew.
+    return gone(pod, "restarted-in-new-sandbox", says, undefined);
   }
   const says = isUp
     ? `The kubelet restarted the container of ${pod.key} in the same sandbox.`

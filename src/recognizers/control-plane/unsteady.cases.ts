@@ -3,6 +3,8 @@ import { calm, type RecognizerCases } from "../case.ts";
 const lease = (at: string) =>
   `E0302 ${at}.000000       1 leaderelection.go:452] "error retrieving resource lock" ` +
   'err="Get \\"https://10.0.0.1:443/apis\\": context deadline exceeded"';
+const trace = (at: string, what: string, tookMs: number) =>
+  `I0302 ${at}.000000       1 trace.go:236] Trace[17]: ${what} (total time: ${tookMs}ms):`;
 const STARTED =
   '{"level":"info","ts":"2026-03-02T08:00:01Z","logger":"setup","msg":"Starting manager"}';
 
@@ -24,6 +26,17 @@ export const controlPlaneUnsteadyCases: RecognizerCases = {
         { namespace: "kube-system", name: "etcd-alpha" },
       ),
       facts: { signs: 2, by: ["etcd-alpha"] },
+    },
+    {
+      why: "the API server traces a write that took seven seconds, and not a list that took one",
+      scene: calm("10:10:00").text(
+        [
+          trace("10:04:00", '"List" url:/api/v1/pods', 1_210),
+          trace("10:05:00", '"Update" url:/apis/coordination.k8s.io/v1', 7_012),
+        ],
+        { namespace: "kube-system", name: "kube-apiserver-alpha" },
+      ),
+      facts: { signs: 1, kinds: ["slow-request"] },
     },
   ],
   ruledOut: [

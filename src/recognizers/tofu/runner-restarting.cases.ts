@@ -24,6 +24,16 @@ export const runnerRestartingCases: RecognizerCases = {
         }),
       objects: ["Terraform/apps/web"],
     },
+    {
+      why: "it has ended this very second, for the hundredth time in half an hour",
+      scene: calm("10:30:00").runner("apps/web", {
+        ...{ node: "beta", created: "10:00:00", restarts: 100, sandbox: "10:00:01" },
+        state: {
+          terminated: { exitCode: 1, reason: "Error", finishedAt: "2026-03-02T10:29:59Z" },
+        },
+      }),
+      objects: ["Terraform/apps/web"],
+    },
   ],
   ruledOut: [
     {

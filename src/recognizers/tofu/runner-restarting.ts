@@ -76,9 +76,10 @@ function restarts(container: ContainerView, pod: PodView, asOfMs: number): boole
   if (container.waitingReason === "CrashLoopBackOff") return true;
   if (container.restartCount < RESTARTS) return false;
   const lastMs = container.runningSinceMs ?? container.ended?.finishedMs;
+  if (lastMs === undefined || asOfMs - lastMs > WITHIN_MS) return false;
+  // Restarts are counted since the pod began: of an old pod only their mean is known.
   const age = asOfMs - (pod.createdMs ?? asOfMs);
-  // How often it was restarted is counted since the pod began; of an old pod the rate is not known.
-  return age <= WITHIN_MS && lastMs !== undefined && asOfMs - lastMs <= WITHIN_MS;
+  return container.restartCount * WITHIN_MS >= RESTARTS * Math.max(age, WITHIN_MS);
 }
 
 function findingOf(pod: PodView, container: ContainerView) {

@@ -1,6 +1,6 @@
 import { type ControllerView, flagOf } from "../../evidence/controllers.ts";
 import type { EvidenceObject, LogLine, LogStream } from "../../evidence/model.ts";
-import type { PodView } from "../../evidence/pods.ts";
+import { type EndedLife, endedUnknown, type PodView } from "../../evidence/pods.ts";
 import { isRunner } from "../../evidence/runners.ts";
 import { citeLine, citePod } from "../cites.ts";
 import { defineRecognizer, type Finding, type Undecided, verdictOf } from "../define.ts";
@@ -87,9 +87,12 @@ function isFailing(pod: PodView): boolean {
   return pod.containers.some(
     (each) =>
       each.waitingReason === "CrashLoopBackOff" ||
-      (each.ended !== undefined && each.ended.exitCode !== 0 && pod.phase === "Running"),
+      (each.ended !== undefined && !isWell(each.ended) && pod.phase === "Running"),
   );
 }
+
+/** Its end was its own wish, or its node's: that tells nothing of a Secret. */
+const isWell = (ended: EndedLife) => ended.exitCode === 0 || endedUnknown(ended);
 
 /** It runs now: it has read its Secret, whatever became of that since. */
 const isUp = (pod: PodView) => pod.containers.some((each) => each.runningSinceMs !== undefined);

@@ -22,6 +22,37 @@ export const waitsForDependencyCases: RecognizerCases = {
       facts: { root: "apps/network" },
     },
     {
+      why: "the second of two that it needs does not exist, and the refusal names that",
+      scene: calm("10:10:00")
+        .terraform("apps/store")
+        .terraform("apps/web", {
+          ...failed(
+            "DependencyNotReady",
+            "unable to get 'apps/gone' dependency: Terraform \"gone\" not found",
+            "10:01:00",
+          ),
+          spec: { dependsOn: [{ name: "store" }, { name: "gone" }] },
+        }),
+      objects: ["Terraform/apps/web"],
+      facts: { root: "apps/gone", rootExists: false },
+    },
+    {
+      why: "it waits for another's output Secret",
+      scene: calm("10:10:00")
+        .terraform("apps/network")
+        .terraform("apps/store")
+        .terraform("apps/web", {
+          ...failed(
+            "DependencyNotReady",
+            "dependency output secret: 'store-out' of 'apps/store' is not ready yet",
+            "10:01:00",
+          ),
+          spec: { dependsOn: [{ name: "network" }, { name: "store" }] },
+        }),
+      objects: ["Terraform/apps/web"],
+      facts: { root: "apps/store", rootExists: true },
+    },
+    {
       why: "two wait for each other, and the first of the ring is named",
       scene: calm("10:10:00")
         .terraform("apps/a", waitsFor("apps/b", "10:01:00"))

@@ -67,24 +67,38 @@ function findingOf(object: TerraformView, byKey: ReadonlyMap<string, TerraformVi
   const chain = chainOf(object, byKey);
   const root = chain.at(-1) ?? object.key;
   const [rootNamespace = "", rootName = ""] = root.split("/");
+  const exists = byKey.has(root);
   const cites: Cite[] = [object, ...chain.flatMap((key) => byKey.get(key) ?? [])].map(citeReady);
   return {
     objects: [object.ref],
-    says: `${object.key} waits for ${root} and clears by itself.`,
-    short: `${object.key}, for ${root}`,
-    facts: { root, chain, rootNamespace, rootName },
+    says: exists
+      ? `${object.key} waits for ${root} and clears by itself.`
+      : `${object.key} waits for ${root}, which does not exist.`,
+    short: `${object.key}, for ${root}${exists ? "" : ", which does not exist"}`,
+    facts: { root, rootExists: exists, chain, rootNamespace, rootName },
     cites,
     since: stampOf(object.ready?.sinceMs),
     causes: [`Terraform/${root}`],
   };
 }
 
+/** Each refusal names what it waits for in its own way; of an output Secret, whose it is. */
+function dependencyIn(message: string): string | undefined {
+  return DEPENDENCY.map((form) => form.exec(message)?.[1]).find((each) => each !== undefined);
+}
+
+const DEPENDENCY = [
+  /dependency '([^']+)'/,
+  /'([^']+)' dependency/,
+  /output secret: '[^']*' of '([^']+)'/,
+];
+
 /** From what the object itself waits for to the first that waits for nobody. */
 function chainOf(object: TerraformView, byKey: ReadonlyMap<string, TerraformView>): string[] {
   const chain: string[] = [];
   const seen = new Set([object.key]);
   for (let at: TerraformView | undefined = object; at !== undefined && waits(at); ) {
-    const named = /dependency '([^']+)'/.exec(at.ready?.message ?? "")?.[1];
+    const named = dependencyIn(at.ready?.message ?? "");
     const next: string | undefined = named ?? at.dependsOn[0];
     if (next === undefined || seen.has(next)) break;
     chain.push(next);
