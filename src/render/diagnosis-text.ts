@@ -122,7 +122,10 @@ function writeNotJudged(page: Page, notJudged: readonly NotJudged[]): void {
   if (usual.length === 0) return;
   page.gap();
   page.heading("NOT JUDGED", "yellow", "");
-  const byWhy = Map.groupBy(usual, (each) => `${each.why} ${each.missing[0]?.command ?? ""}`);
+  const lacking = usual.filter(isLacking);
+  if (lacking.length > 0) writeLacking(page, lacking);
+  const others = usual.filter((each) => !isLacking(each));
+  const byWhy = Map.groupBy(others, (each) => `${each.why} ${each.missing[0]?.command ?? ""}`);
   for (const group of byWhy.values()) {
     const [first] = group;
     if (first === undefined) continue;
@@ -130,6 +133,25 @@ function writeNotJudged(page: Page, notJudged: readonly NotJudged[]): void {
     const command = first.missing[0]?.command;
     if (command !== undefined) page.command(command, 4);
   }
+}
+
+const LIST = /^kubectl get ([a-z,]+)(?: -A)? -o json$/;
+
+/** Whole kinds are missing, of which nothing could be judged. */
+const isLacking = ({ objects, missing }: NotJudged) =>
+  objects.length === 0 && missing.every(({ command }) => LIST.test(command));
+
+/** What is lacking, told once, with the one command that gets it all. */
+function writeLacking(page: Page, lacking: readonly NotJudged[]): void {
+  const missing = lacking.flatMap((each) => each.missing);
+  const what = [...new Set(missing.map((each) => each.what))].join(", ");
+  const kinds = new Set(
+    missing.flatMap(({ command }) => LIST.exec(command)?.[1]?.split(",") ?? []),
+  );
+  const ids = lacking.map((each) => each.recognizer.id).join(", ");
+  page.item("-", `Not read: ${what}. A file of a dump may hold what this prints:`, 2);
+  page.command(`kubectl get ${[...kinds].join(",")} -A -o json`, 4);
+  page.line(`Without it there is no word on ${ids}.`, 4);
 }
 
 function grouped(findings: readonly JudgedFinding[]): JudgedFinding[][] {

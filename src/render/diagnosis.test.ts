@@ -75,6 +75,17 @@ describe("the text", () => {
   });
 });
 
+test("kinds that a dump lacks are told once, with one command that gets them all", () => {
+  const scene = incidentScene().without("Terraform").without("Lease").without("GitRepository");
+  const text = diagnosisText(of(scene), plain);
+  expect(text.match(/kubectl get terraforms/g)).toHaveLength(1);
+  expect(text).toContain(
+    "    kubectl get terraforms,leases,gitrepositories,ocirepositories,buckets -A \\\n" +
+      "      -o json\n",
+  );
+  expect(text).toContain("Node beta went down");
+});
+
 test("nothing that a saved dump holds as it was is printed with its secrets", () => {
   const error = "error running Plan: dial https://ci:hunter2@git.example.com: password=hunter2";
   const scene = calm("12:00:00")
