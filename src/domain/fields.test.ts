@@ -13,7 +13,6 @@ const used: Record<string, { spec: Partial<TerraformSpec>; path: string }> = {
     path: "spec.runnerPodTemplate.spec.image",
   },
   "a service account": { spec: { serviceAccountName: "x" }, path: "spec.serviceAccountName" },
-  values: { spec: { values: { a: 1 } }, path: "spec.values" },
   "a person holds the pass": { spec: { breakTheGlass: true }, path: "spec.breakTheGlass" },
 };
 
@@ -82,6 +81,8 @@ const alike: Record<string, Partial<TerraformSpec>> = {
   },
   "what is given to a run": {
     targets: ["a.b"],
+    values: { a: 1 },
+    readInputsFromSecrets: [{ name: "s", as: "s" }],
     parallelism: 3,
     upgradeOnInit: false,
     tfVarsFiles: ["a.tfvars"],

@@ -1,7 +1,8 @@
 import type { TerraformSpec, VarsReference } from "../api/terraform.ts";
 import { type InputReader, InputTrouble } from "./input-reader.ts";
+import { readValues } from "./input-values.ts";
 
-/** `vars` first, then `varsFrom` over them, later entries over earlier ones. */
+/** `vars`, over them `values`, over these `varsFrom`: later entries over earlier ones. */
 export async function readVariables(spec: TerraformSpec, reader: InputReader) {
   const variables: Record<string, unknown> = {};
   for (const [index, variable] of (spec.vars ?? []).entries()) {
@@ -13,6 +14,8 @@ export async function readVariables(spec: TerraformSpec, reader: InputReader) {
     const value = await reader.single(variable.valueFrom, field);
     if (value !== undefined) variables[variable.name] = value;
   }
+  const values = await readValues(spec, reader);
+  if (values !== undefined) variables.values = values;
   for (const [index, from] of (spec.varsFrom ?? []).entries()) {
     Object.assign(variables, await readVarsFrom(from, `spec.varsFrom[${index}]`, reader));
   }

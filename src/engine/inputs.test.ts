@@ -121,6 +121,86 @@ describe("environment", () => {
   });
 });
 
+describe("values", () => {
+  const fillIn = (text: string) => `$\u007b{ ${text} }}`;
+  const outputs = secretOf("outputs", {
+    id: "vpc-1234",
+    quote: 'say "hi"',
+    port: "80",
+    port__type: '"number"',
+    on: "true",
+    on__type: '"bool"',
+    none: "null",
+    none__type: '["list","string"]',
+    zones: '["a","b"]',
+    zones__type: '["list","string"]',
+    pair: '["a",1]',
+    pair__type: '["tuple",["string","number"]]',
+    tags: '{"k":"v"}',
+    tags__type: '["map","string"]',
+    set: '["x","y","x"]',
+    set__type: '["set","string"]',
+    spec: '{"n":1}',
+    spec__type: '["object",{"n":"number"}]',
+  });
+  const readInputsFromSecrets = [{ name: "outputs", as: "net" }];
+  const valuesOf = async (values: unknown, world = [...objects, outputs]) =>
+    JSON.parse((await resolved({ values, readInputsFromSecrets }, world)).variables).values;
+
+  const cases: Record<string, { values: unknown; expected: unknown }> = {
+    "any JSON stays as it is": {
+      values: { a: [1, null, true, { b: "$x {{ y }}" }] },
+      expected: { a: [1, null, true, { b: "$x {{ y }}" }] },
+    },
+    "a text is a template over the Secrets by their names": {
+      values: { at: `http://${fillIn(".net.id")}:${fillIn(".net.port")}/`, on: fillIn(".net.on") },
+      expected: { at: "http://vpc-1234:80/", on: "true" },
+    },
+    "what is filled in cannot break out, which upstream let it": {
+      values: { text: fillIn(".net.quote"), again: fillIn("index .net `quote`") },
+      expected: { text: 'say "hi"', again: 'say "hi"' },
+    },
+    "lists and maps come whole where nothing stands beside them": {
+      values: [".net.zones", ".net.tags", ".net.set", ".net.spec", ".net.pair"].map(fillIn),
+      expected: [["a", "b"], { k: "v" }, ["x", "y"], { n: 1 }, ["a", 1]],
+    },
+    "keys are templates too": { values: { [fillIn(".net.id")]: 1 }, expected: { "vpc-1234": 1 } },
+    "conditions, over what is null too": {
+      values: fillIn("if .net.none }}some$\u007b{ else }}none$\u007b{ end"),
+      expected: "none",
+    },
+  };
+  test.each(Object.entries(cases))("%s", async (_why, { values, expected }) => {
+    expect(await valuesOf(values)).toEqual(expected);
+  });
+
+  test("stand over vars, below varsFrom, and what was filled in is secret", async () => {
+    const spec = { vars: [{ name: "values", value: 1 }], values: fillIn(".net.id") };
+    const world = [...objects, outputs, configMapOf("v", { values: "from-map" })];
+    const found = await resolved({ ...spec, readInputsFromSecrets }, world);
+    expect(JSON.parse(found.variables)).toEqual({ values: "vpc-1234" });
+    expect(found.sensitive).toContain("vpc-1234");
+    const varsFrom = [{ kind: "ConfigMap" as const, name: "v" }];
+    const over = await resolved({ ...spec, readInputsFromSecrets, varsFrom }, world);
+    expect(JSON.parse(over.variables)).toEqual({ values: "from-map" });
+  });
+
+  test("name field and template of what lacks, where upstream wrote <no value>", async () => {
+    const values = { a: { b: [fillIn(".net.nope")] } };
+    expect(await resolve({ values, readInputsFromSecrets }, [...objects, outputs])).toEqual({
+      state: "failed",
+      reason: "VarsGenerationFailed",
+      message:
+        'spec.values.a.b[0]: ".net.nope" has no value; ' +
+        "see that the Secret in spec.readInputsFromSecrets has what it names",
+    });
+    const broken = secretOf("outputs", { port: "eighty", port__type: '"number"' });
+    expect(await resolve({ readInputsFromSecrets }, [broken])).toMatchObject({
+      message: expect.stringMatching(/key "port" of Secret outputs is not the JSON/),
+    });
+  });
+});
+
 describe("files, backend and CLI configuration", () => {
   const custom = { backendConfig: { customConfiguration: 'backend "s3" {}' } };
   test("mapped files keep their bytes, and are secret", async () => {

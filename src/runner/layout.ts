@@ -2,6 +2,8 @@ import { mkdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { StartOrder } from "../protocol/messages.ts";
 import type { RunFolder } from "../protocol/run-folder.ts";
+import { fill } from "../template/fill.ts";
+import { parseTemplate, TemplateError } from "../template/parse.ts";
 import { backendConfigText } from "./arguments.ts";
 import { StageFailure } from "./failure.ts";
 
@@ -34,6 +36,7 @@ export async function layOut(order: StartOrder, { folder, cwd }: Place): Promise
   }
   // After the mapped files, which must not stand in the place of these.
   await writeFresh(join(cwd, "generated.auto.tfvars.json"), checkedVariables(order.variables));
+  await fillTemplate(cwd, order.variables);
   if (order.backend !== undefined) {
     await writeFresh(join(cwd, "backend_override.tf"), order.backend);
   }
@@ -60,6 +63,22 @@ async function writeMapped(base: string, file: StartOrder["files"][number]): Pro
   const name = file.path.split("/").at(-1) ?? "";
   if (name === "" || name === "." || name === "..") throw refused();
   await writeFresh(join(folder, name), file.content);
+}
+
+/** A root module may be a template of the variables, as tofu-controller has it: main.tf.tpl. */
+async function fillTemplate(cwd: string, variables: string): Promise<void> {
+  const text = await readFile(join(cwd, "main.tf.tpl"), "utf8").catch(() => undefined);
+  if (text === undefined) return;
+  const data = JSON.parse(checkedVariables(variables)) as Record<string, unknown>;
+  try {
+    const nodes = parseTemplate(text, { open: "{{", close: "}}" });
+    await writeFresh(join(cwd, "main.tf"), fill(nodes, { ...data, Values: data.values ?? {} }));
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    throw new StageFailure("init", `main.tf.tpl: ${error.message}`, {
+      reason: "TemplateGenerationFailed",
+    });
+  }
 }
 
 function checkedVariables(text: string): string {

@@ -106,6 +106,26 @@ test("targets, the module's own backend and attributes that it leaves open", asy
   expect((await runner.file("plan.txt")).toString()).toContain("terraform_data.two");
 });
 
+test("a root module that is a template of the variables", async () => {
+  const template = `
+variable "values" { type = any }
+output "zones" { value = [{{ range $i, $zone := $.Values.zones }}{{ if $i }}, {{ end -}}
+  {{ $zone | quote }}{{ end }}] }
+output "name" { value = {{ $.values.name | upper | quote }} }
+`;
+  const variables = JSON.stringify({ values: { name: "web", zones: ["a", "b"] } });
+  const files = { "main.tf.tpl": template };
+  const good = await begun(files, { backend: own(), variables, readablePlan: "human" });
+  expect(await good.outcome()).toMatchObject({ kind: "planned", changes: true });
+  const plan = (await good.file("plan.txt")).toString();
+  expect(plan).toMatch(/name {2}= "WEB"[\s\S]*"a",\s*\+ "b"/);
+  const wanting = await begun(files, { backend: own() });
+  expect(await wanting.outcome()).toMatchObject({
+    reason: "TemplateGenerationFailed",
+    message: expect.stringMatching(/^main.tf.tpl: /),
+  });
+});
+
 test("the CLI configuration of the order is the one that counts", async () => {
   // A mirror that does not hold the provider, and no way around it.
   const mirror = `filesystem_mirror {\n    path = "${scratch}"\n  }`;
