@@ -89,6 +89,8 @@ export const REASON = {
   runResultUnknown: "RunResultUnknown",
   /** The plan shown went stale and was replaced. */
   planStale: "PlanStale",
+  /** A Secret or ConfigMap that a run is made from changed. */
+  inputsChanged: "InputsChanged",
   /** The object is suspended. */
   suspended: "Suspended",
   /** The spec asks for nothing: it only looks for drift, and not to look for drift. */

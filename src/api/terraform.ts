@@ -392,6 +392,7 @@ export const Basis = object(
     revision: text("Revision of the source."),
     generation: Type.Integer({ description: "Generation of the spec." }),
     inputsDigest: text("Digest of the inputs."),
+    inputs: maybe(stringMap("Digest of each Secret and ConfigMap that they came from.")),
     artifactDigest: maybe(text("Digest of the artifact, for a destroy after its source has gone.")),
     destroy: maybe(flag("To destroy everything.")),
   },

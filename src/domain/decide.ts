@@ -56,8 +56,7 @@ function grounded(pass: Pass): Outcome {
   if (blocked !== undefined) return blocked;
   const resolved = inputs(pass);
   if ("why" in resolved) return resolved;
-  const { inputsDigest } = resolved;
-  const ground = { artifact, revision: artifact.revision, inputsDigest };
+  const ground = { artifact, revision: artifact.revision, ...resolved };
   return retryLimit(pass, ground) ?? planned(pass, ground);
 }
 

@@ -5,4 +5,6 @@ export interface Ground {
   readonly artifact: ArtifactFact;
   readonly revision: string;
   readonly inputsDigest: string;
+  /** A digest of each Secret and ConfigMap that they came from. */
+  readonly inputSources?: Readonly<Record<string, string>> | undefined;
 }

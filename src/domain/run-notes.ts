@@ -79,7 +79,7 @@ function noteOf(pass: Pass, run: RunStatus, fact: RunFact): string | undefined {
   if (run.attempt > 1 && pass.fields.lastRun?.outcome === "lost") {
     return `Attempt ${run.attempt}. Before: ${pass.fields.lastRun.message}`;
   }
-  return undefined;
+  return run.reason === "InputsChanged" ? pass.fields.run?.note : undefined;
 }
 
 /** No runner comes about: said at once, tried again with growing pauses, without end. */

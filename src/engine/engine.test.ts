@@ -70,6 +70,26 @@ describe("one object", () => {
     expect(JSON.stringify(await world.terraform())).not.toContain("hunter2");
   });
 
+  test("plans anew at once when Secrets change, once for all that change together", async () => {
+    const world = new World();
+    await world.source();
+    const names = ["db", "mail"];
+    for (const name of names) await world.apply(secretOf(name, { [name]: "before-before" }));
+    const varsFrom = names.map((name) => ({ kind: "Secret" as const, name }));
+    await world.apply(terraformOf({ approvePlan: "auto", varsFrom, interval: "10h" }));
+    await world.start();
+    await world.untilReady();
+    const before = launches(world);
+    for (const name of names) await world.apply(secretOf(name, { [name]: "after-after" }));
+    await world.until("it plans anew", () => launches(world) > before, 5_000);
+    await world.untilReady();
+    expect(launches(world)).toBe(before + 1);
+    const events = (await world.store.list("Event", {}, world.call())).items;
+    expect(events.map(({ message }) => message)).toContain(
+      "Secret db changed, Secret mail changed, so a new plan is made",
+    );
+  });
+
   test("says which Secret lacks, and goes on once somebody makes it", async () => {
     const world = new World();
     await world.source();

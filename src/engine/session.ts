@@ -60,7 +60,10 @@ export class Session {
     this.#supervisors = this.#makeSupervisors();
     this.#janitor = new Janitor(ports);
     this.#events = new Events(ports);
-    this.#watches = new Watches(ports, (key, priority) => this.ask(key, priority));
+    this.#watches = new Watches(ports, (key, { priority, afterMs = 0 } = {}) => {
+      if (afterMs > 0) this.#queue.addAfter(key, afterMs);
+      else this.ask(key, priority);
+    });
     this.#reconciler = this.#makeReconciler();
   }
 

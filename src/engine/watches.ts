@@ -12,7 +12,11 @@ const SWEEP_MS = 15_000;
 /** An object so late has been lost by the queue, or the machine slept. */
 const LATE_MS = 5_000;
 
-type Ask = (key: string, priority?: Priority) => void;
+/** Inputs that are changed together, such as by one kubectl apply, make one run. */
+const TOGETHER_MS = 500;
+
+/** How a pass is asked for; `afterMs`: then, or sooner if one comes anyway. */
+type Ask = (key: string, how?: { priority?: Priority; afterMs?: number }) => void;
 
 /** Watches everything that can make an object want a pass, and asks for that pass. */
 export class Watches {
@@ -78,7 +82,7 @@ export class Watches {
     const key = keyText(keyOf(after));
     if (before?.metadata.generation !== after.metadata.generation) this.#references.put(after);
     const priority = wantsPass(after, before);
-    if (priority !== undefined) this.#ask(key, priority);
+    if (priority !== undefined) this.#ask(key, { priority });
     if (wakesDependants(after, before)) this.#askUsers("Terraform", key);
   }
 
@@ -88,11 +92,11 @@ export class Watches {
     this.#ask(key);
     this.#askUsers("Terraform", key);
     // One of them may have waited for this object to go before it goes itself.
-    for (const dependency of dependsOn(object)) this.#ask(dependency, "urgent");
+    for (const dependency of dependsOn(object)) this.#ask(dependency, { priority: "urgent" });
   }
 
-  #askUsers(kind: KindName, key: string): void {
-    for (const user of this.#references.usersOf(kind, key)) this.#ask(user);
+  #askUsers(kind: KindName, key: string, afterMs = 0): void {
+    for (const user of this.#references.usersOf(kind, key)) this.#ask(user, { afterMs });
   }
 
   #sources<K extends Source["kind"]>(kind: K) {
@@ -107,7 +111,8 @@ export class Watches {
   }
 
   #inputs(kind: "Secret" | "ConfigMap") {
-    const ask = (object: Secret | ConfigMap) => this.#askUsers(kind, keyText(keyOf(object)));
+    const ask = (object: Secret | ConfigMap) =>
+      this.#askUsers(kind, keyText(keyOf(object)), TOGETHER_MS);
     const removed = (object: Secret | ConfigMap) => {
       ask(object);
       for (const owner of object.metadata.ownerReferences ?? []) {

@@ -93,7 +93,8 @@ function groundOf(pass: Pass): Ground | Outcome {
   if ("why" in artifact) return artifact;
   const { inputs } = pass.observed;
   if (inputs.state === "failed") return stuck(pass, inputs.reason, inputs.message);
-  return { artifact, revision: artifact.revision, inputsDigest: inputs.digest };
+  const { digest: inputsDigest, sources: inputSources } = inputs;
+  return { artifact, revision: artifact.revision, inputsDigest, inputSources };
 }
 
 function artifactOf(pass: Pass): ArtifactFact | Outcome {

@@ -1,4 +1,5 @@
 import { retriesUsedUp, retryPauseMs } from "../backoff.ts";
+import type { Ground } from "../ground.ts";
 import { change, type Outcome, type Pass, warning } from "../pass.ts";
 import { timeOf, timeText } from "../time.ts";
 
@@ -9,10 +10,13 @@ import { timeOf, timeText } from "../time.ts";
  * May set: Ready False (VarsGenerationFailed, or the reason that the fact names), Stalled
  * (RetryLimitReached).
  */
-export function inputs(pass: Pass): { readonly inputsDigest: string } | Outcome {
+export function inputs(pass: Pass): FoundInputs | Outcome {
   const { inputs: fact } = pass.observed;
-  return fact.state === "resolved" ? { inputsDigest: fact.digest } : failing(pass, fact);
+  if (fact.state !== "resolved") return failing(pass, fact);
+  return { inputsDigest: fact.digest, inputSources: fact.sources };
 }
+
+type FoundInputs = Pick<Ground, "inputsDigest" | "inputSources">;
 
 function failing(pass: Pass, fact: { readonly reason: string; readonly message: string }): Outcome {
   const { fields, nowMs, ready } = pass;

@@ -1,5 +1,6 @@
 import { REASON } from "../../api/names.ts";
 import type { Ground } from "../ground.ts";
+import { changedInputs } from "../input-words.ts";
 import { change, normal, type Outcome, type Pass, parked, wantsDestroy } from "../pass.ts";
 import { isApproved, planStanding } from "../plan-prompt.ts";
 import { isReplanAsked } from "../replan.ts";
@@ -53,7 +54,7 @@ function staleBecause(pass: Pass, ground: Ground): string | undefined {
   if ((plan.isDestroyPlan ?? false) !== wantsDestroy(pass)) {
     return wantsDestroy(pass) ? "everything is to be destroyed" : "nothing is to be destroyed";
   }
-  if (plan.inputsDigest !== ground.inputsDigest) return "its inputs have changed";
+  if (plan.inputsDigest !== ground.inputsDigest) return changedInputs(pass, ground);
   if (!stored || (id !== undefined && id !== plan.pending)) {
     return "its stored file is missing or another one";
   }

@@ -2,6 +2,7 @@ import { FINALIZER, REASON } from "../../api/names.ts";
 import type { Operation, RunStatus } from "../../api/terraform.ts";
 import type { Effect } from "../facts.ts";
 import type { Ground } from "../ground.ts";
+import { changedInputs } from "../input-words.ts";
 import { slotPauseMs, stageLimitMs } from "../limits.ts";
 import { basisOf, change, normal, type Outcome, type Pass, waiting } from "../pass.ts";
 import { isReplanAsked, replanAsks } from "../replan.ts";
@@ -52,7 +53,7 @@ export function startRun(pass: Pass, ground: Ground, intent: Intent): Outcome {
       ...(released === undefined ? {} : { lock: { is: "released", id: released } }),
     },
     before: locked.before,
-    after: [...(run.attempt > 1 ? [recovered(run)] : []), { do: "launch-run", runId: run.id }],
+    after: [...newsOf(run), { do: "launch-run", runId: run.id }],
     recheckMs: slotPauseMs(),
   };
 }
@@ -83,13 +84,14 @@ function runOf(pass: Pass, ground: Ground, intent: Intent): RunStatus {
     stageSince: now,
     ...(limit === undefined ? {} : { stageDeadline: timeText(pass.nowMs + limit) }),
     verdict: "alive",
-    ...noteOf(pass),
+    ...noteOf(pass, ground, intent),
   };
 }
 
-/** What happened to the attempt before. */
-function noteOf(pass: Pass): { note?: string } {
+/** What happened to the attempt before, or which input made this one due. */
+function noteOf(pass: Pass, ground: Ground, { reason }: Intent): { note?: string } {
   const { lastRun, lostRuns = 0 } = pass.fields;
+  if (lostRuns === 0 && reason === "InputsChanged") return { note: changedInputs(pass, ground) };
   if (lostRuns === 0 || lastRun === undefined) return {};
   return { note: `Attempt ${lostRuns + 1}. Before: ${lastRun.message}` };
 }
@@ -103,7 +105,7 @@ function startFields(pass: Pass, run: RunStatus, ground: Ground) {
     isReplanAsked(pass);
   return change(pass.fields, {
     run,
-    attempted: basis,
+    attempted: ground.inputSources ? { ...basis, inputs: { ...ground.inputSources } } : basis,
     lastAttemptedRevision: ground.revision,
     reconciliationFailures: news ? 0 : reconciliationFailures,
     nextDueAt: undefined,
@@ -183,6 +185,12 @@ function lockedBy(pass: Pass, intent: Intent): Locked {
   );
   const fields = change(outcome.fields, { lock: lockInTheWay(outcome.fields, lock) });
   return { wait: { ...outcome, fields }, before: [] };
+}
+
+function newsOf(run: RunStatus): Effect[] {
+  if (run.attempt > 1) return [recovered(run)];
+  if (run.reason !== "InputsChanged") return [];
+  return [normal(REASON.inputsChanged, `${run.note}, so a new plan is made`)];
 }
 
 function recovered(run: RunStatus) {
