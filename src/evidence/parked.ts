@@ -233,7 +233,10 @@ function doubtOf(
     if (away > 1 && away === facts.nodes.length) {
       return "No node at all is Ready: the control plane may not hear them.";
     }
-    if (unsteady && runner.goneMs !== undefined && asOfMs - runner.goneMs < 2 * SILENT_MS) {
+    const awayMs = asOfMs - (runner.goneMs ?? Number.NEGATIVE_INFINITY);
+    if (awayMs < SILENT_MS)
+      return "The node is not Ready for less than a minute: it may come back.";
+    if (unsteady && awayMs < 2 * SILENT_MS) {
       return "The node is not Ready only since the control plane became unsteady.";
     }
   }

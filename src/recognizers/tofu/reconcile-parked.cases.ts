@@ -225,6 +225,16 @@ export const reconcileParkedCases: RecognizerCases = {
   ],
   inconclusive: [
     {
+      why: "its node is not Ready for seconds: a kubelet that starts anew looks like that",
+      scene: calm("10:20:00")
+        .terraform("apps/network", applying("10:00:06"))
+        .runner("apps/network", { node: "beta", created: "10:00:02" })
+        .node("beta", { ready: false, since: "10:19:40" })
+        .log([...SETUP, ["10:00:06", "apps/network", "load tf plan: ok"]]),
+      objects: PARKED,
+      also: ["node/lost"],
+    },
+    {
       why: "a pass runs for twenty minutes, and without a log nothing tells of what",
       scene: calm("10:20:00")
         .terraform("apps/network", {
