@@ -28,6 +28,8 @@ const COMES_UP_MS = 5_000;
 /** Pause after a look that failed; doubles up to the next. */
 const PAUSE_FIRST_MS = 50;
 const PAUSE_MAX_MS = 2_000;
+/** First pause between looks at a runner that comes up; it doubles every ten looks, five times. */
+const COMING_UP_MS = 15;
 /** How often a run is looked at of which only the platform can tell. */
 const LOOK_MS = 1_000;
 
@@ -81,6 +83,7 @@ export class Supervisor {
   #stageBeganMs: number;
   #told = "";
   #failures = 0;
+  #comingUpLooks = 0;
   /** Ends the pause or the talk that goes on, so that the run is looked at again at once. */
   #interruption = new AbortController();
 
@@ -223,12 +226,20 @@ export class Supervisor {
         if (workersAlive === undefined) return LOOK_MS;
         return this.#mayHaveStarted() ? this.#vanished() : await this.#launch(signal);
       case "starting":
+        // It does not listen yet; the next look is cheaper than an attempt to speak.
+        return this.#comingUp();
       case "running":
         return await this.#talk(signal);
       case "gone":
         // While a worker lives it may still write: it is left to finish.
         return workersAlive === 0 ? await this.#collect(signal) : LOOK_MS;
     }
+  }
+
+  #comingUp(): Round {
+    const pauseMs = COMING_UP_MS * 2 ** Math.min(this.#comingUpLooks / 10, 5);
+    this.#comingUpLooks += 1;
+    return pauseMs;
   }
 
   #mayHaveStarted(): boolean {

@@ -86,7 +86,7 @@ export class ProcessPlatform implements RunnerPlatform {
   async inspect(runId: string, call: Call): Promise<PlatformFact> {
     inTime(call);
     const run = this.#record(runId);
-    const { runner, workers } = await run.look();
+    const { runner, workers } = run.glance() ?? (await run.look());
     if (runner === "gone") await this.#noteEnd(run);
     if (runner !== "gone") {
       return { runner, proof: undefined, workersAlive: workers.length, goneAt: undefined };
@@ -181,14 +181,15 @@ export class ProcessPlatform implements RunnerPlatform {
     const { clock, random, runnerCommand, runsFolder, runtimeFolder } = this.#options;
     // Looked at again: what tidies /tmp may have taken it away, and somebody may have come in.
     this.#sockets = socketFolder(runsFolder, runtimeFolder);
-    await run.begin(launch, {
+    const isNew = await run.begin(launch, {
       token: random.hex(16),
       socket: socketPath(this.#sockets, launch.runId),
       createdAt: new Date(clock.now()).toISOString(),
     });
     const identity = run.identity();
     // It was started before, perhaps by an engine that died before it could note so.
-    if (identity === undefined || (await run.look()).runner !== "unknown") return;
+    if (identity === undefined) return;
+    if (!isNew && (await run.look()).runner !== "unknown") return;
     const { root, runnerLog } = run.folder;
     const started = await startDetached({
       argv: [...runnerCommand, root],

@@ -62,13 +62,16 @@ export class RunRecord {
     return this.#identity;
   }
 
-  /** Writes run.json unless it is there; all that follows rests on it, so it is synced. */
-  async begin(launch: RunnerLaunch, made: Omit<RunIdentity, keyof RunnerLaunch>): Promise<void> {
-    if (this.identity() !== undefined) return;
+  /**
+   * Writes run.json; false if it is there already. All that follows rests on it, so it is synced.
+   */
+  async begin(launch: RunnerLaunch, made: Omit<RunIdentity, keyof RunnerLaunch>): Promise<boolean> {
+    if (this.identity() !== undefined) return false;
     mkdirSync(this.folder.root, { recursive: true, mode: 0o700 });
     const { runId, namespace, name, epoch } = launch;
     const identity: RunIdentity = { runId, namespace, name, epoch, ...made };
     await writeDurably(this.folder.identity, JSON.stringify(identity));
+    return true;
   }
 
   /** The runner's process, by its own word or else by that of who started it. */
@@ -116,6 +119,17 @@ export class RunRecord {
   /** Whether the runner has come so far as to say who it is. */
   isUp(): boolean {
     return this.runner() !== undefined && this.#runner !== undefined;
+  }
+
+  /**
+   * The same as `look` without the process table, which costs milliseconds, where that can tell no
+   * more: of a run that was never begun here, and of one whose runner lives and has not started
+   * anything yet. Undefined: look.
+   */
+  glance(): Pick<Sight, "runner" | "workers"> | undefined {
+    if (this.identity() === undefined) return { runner: "unknown", workers: [] };
+    if (!this.runnerLives() || this.groups().length > 0) return undefined;
+    return { runner: this.isUp() ? "running" : "starting", workers: [] };
   }
 
   /**
