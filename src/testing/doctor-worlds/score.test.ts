@@ -1,7 +1,11 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { makeWorld } from "./generate.ts";
 import { scoreSeeds, scoreWorld } from "./score.ts";
 import { type Thinning, thinned, thinnings } from "./thin.ts";
+
+const folder = import.meta.dirname;
 
 const seeds = Array.from({ length: 60 }, (_, index) => index + 1);
 
@@ -73,4 +77,16 @@ describe("a world", () => {
     const absent: Thinning[] = ["failed-pods-gone", "no-goroutines"];
     expect(texts.size).toBeGreaterThanOrEqual(thinnings.length - absent.length);
   });
+});
+
+test("what makes the worlds shares no code with what judges them", () => {
+  const makers = ["world.ts", "passes.ts", ...readdirSync(join(folder, "faults"))];
+  const borrowed = makers.flatMap((name) => {
+    const file = join(folder, existsSync(join(folder, name)) ? name : `faults/${name}`);
+    const imports = readFileSync(file, "utf8").matchAll(/from "((?:\.\.\/)+[^"]+)"/g);
+    return [...imports].map(([, path = ""]) => path.replace(/^(\.\.\/)+/, ""));
+  });
+  // A scene puts objects into their form and knows no verdict; random numbers are a type.
+  const allowed = ["evidence/scene.ts", "ports/clock.ts", "passes.ts", "world.ts"];
+  expect([...new Set(borrowed)].filter((path) => !allowed.includes(path))).toEqual([]);
 });
