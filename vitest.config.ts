@@ -10,7 +10,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "tools/**/*.test.ts"],
+          include: ["src/**/*.test.ts", "tools/**/*.test.ts", "test/conformance/**/*.test.ts"],
           testTimeout: 20_000,
           sequence: { groupOrder: 1 },
         },

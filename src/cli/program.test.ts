@@ -187,6 +187,16 @@ describe("approve", () => {
   });
 });
 
+test("plan show prints the plan's text, and how to approve exactly this one", async () => {
+  const { run, store } = stage();
+  await put(store, {}, { plan: { pending: "plan-1" } });
+  await putPlanText(store, "Terraform will perform");
+  const { code, out } = await run("plan", "show", "app");
+  expect(code).toBe(0);
+  expect(out).toContain("Terraform will perform\n");
+  expect(out).toContain("Approve exactly this plan:  nigari approve app plan-1");
+});
+
 test("replan asks for a new plan with another word each time", async () => {
   const { run, store, clock } = stage();
   await put(store, {});
