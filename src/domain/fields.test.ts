@@ -13,6 +13,10 @@ const used: Record<string, { spec: Partial<TerraformSpec>; path: string }> = {
     path: "spec.runnerPodTemplate.spec.image",
   },
   "a service account": { spec: { serviceAccountName: "x" }, path: "spec.serviceAccountName" },
+  "a service is asked after planning": {
+    spec: { webhooks: [{ url: "http://x", testExpression: "true" }] },
+    path: "spec.webhooks",
+  },
   "a person holds the pass": { spec: { breakTheGlass: true }, path: "spec.breakTheGlass" },
 };
 

@@ -59,6 +59,24 @@ test("tells what there is and then every change, once", async () => {
   expect(heard).toEqual(["a: new to 1", "a: 1 to 2", "b: new to 1", "a: gone"]);
 });
 
+test("keeps of an object no more than its listener wants, such as no values", async () => {
+  await set("a", "secret");
+  const ports = { store, clock, random: seededRandom(2), log: noLog };
+  const informer = new Informer("ConfigMap", ports, {
+    changed: (after) => heard.push(after.data?.value ?? ""),
+    removed: () => {},
+    keep: ({ apiVersion, kind, metadata }) => ({ apiVersion, kind, metadata }),
+  });
+  const running = informer.run(AbortSignal.timeout(60_000));
+  running.catch(() => {});
+  await clock.advance(1_000);
+  expect(heard).toEqual(["secret"]);
+  const [kept, ...more] = [...informer.objects()];
+  expect(kept).not.toHaveProperty("data");
+  expect(kept?.metadata.name).toBe("a");
+  expect(more).toEqual([]);
+});
+
 test("after coming too late tells the differences, also of an object made anew", async () => {
   for (const name of ["stays", "changes", "goes", "anew"]) await set(name, "1");
   await start();

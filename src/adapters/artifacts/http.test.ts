@@ -75,6 +75,15 @@ test("an archive is fetched once, verified, and then read from this machine", as
   expect(subject.requests).toEqual(["/gitrepository/apps/code/abc.tar.gz"]);
 });
 
+test("an archive whose size nobody says is taken by its digest", async () => {
+  const { artifacts, fact } = await serve((_, response) => {
+    response.write(content.subarray(0, 100));
+    response.end(content.subarray(100));
+  });
+  const subject = { artifacts, fact: { ...fact, sizeBytes: undefined }, requests: [] };
+  expect((await read(subject)).equals(content)).toBe(true);
+});
+
 test("many who want the same archive at once share one fetch", async () => {
   const subject = await serve((_, response) => void setTimeout(() => response.end(content), 100));
   const all = await Promise.all(Array.from({ length: 20 }, () => read(subject)));

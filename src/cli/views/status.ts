@@ -15,8 +15,8 @@ export function conditionOf(object: Terraform, type: string): Condition | undefi
 }
 
 /**
- * Ready, Planning, Applying, Pending approval, Drifted, Unhealthy, Failed, Stalled, Suspended,
- * Waiting.
+ * Ready, Planning, Applying, Planned, Pending approval, Drifted, Unhealthy, Failed, Stalled,
+ * Suspended, Waiting.
  */
 export function statusWord(object: Terraform): StatusWord {
   const ready = conditionOf(object, CONDITION.ready);
@@ -32,7 +32,9 @@ export function statusWord(object: Terraform): StatusWord {
   }
   if (ready?.reason === REASON.driftDetected) return { word: "Drifted", mood: "waiting" };
   if ((object.status?.plan?.pending ?? "") !== "") {
-    return { word: "Pending approval", mood: "waiting" };
+    const { planOnly, force } = object.spec;
+    const forReading = planOnly === true && force !== true;
+    return { word: forReading ? "Planned" : "Pending approval", mood: "waiting" };
   }
   if (ready?.status === "True") return { word: "Ready", mood: "good" };
   if (ready?.reason === REASON.healthChecksFailed) return { word: "Unhealthy", mood: "bad" };
