@@ -158,6 +158,89 @@ describe("drift is a result", () => {
   });
 });
 
+describe("drift that waits for a person is looked at again in its time", () => {
+  function drifted(): { object: OneObject; planId: string } {
+    const object = applied();
+    object.edit({ approvePlan: "" });
+    object.planned(0);
+    object.whenDue();
+    object.planned(1);
+    const planId = object.status.plan?.pending ?? "";
+    expect(object.ready).toMatch(/^False DriftDetected/);
+    expect(object.decisions.at(-1)?.requeueAfterMs).toBe(600_000);
+    object.whenDue();
+    expect(object.status.run).toMatchObject({ operation: "plan", reason: "IntervalElapsed" });
+    expect(object.ready).toMatch(/^False DriftDetected/);
+    return { object, planId };
+  }
+
+  test("gone by itself: the plan goes too", () => {
+    const { object } = drifted();
+    object.planned(0);
+    expect(object.ready).toBe(`True NoDrift: No drift: ${REVISION_1}`);
+    expect(object.status.plan?.pending).toBeUndefined();
+    expect(object.status.drift).toBeUndefined();
+  });
+
+  test("the same as before: counted, and the plan that was shown stays", () => {
+    const { object, planId } = drifted();
+    const saved = object.asked.filter((each) => each === "save-plan").length;
+    object.planned(1);
+    expect(object.status.plan?.pending).toBe(planId);
+    expect(object.status.drift).toMatchObject({ count: 2 });
+    expect(object.asked.filter((each) => each === "save-plan")).toHaveLength(saved);
+    expect(object.events.filter((each) => each.startsWith("DriftDetected"))).toHaveLength(1);
+    object.edit({ approvePlan: planId });
+    expect(object.status.run).toMatchObject({ operation: "apply", planId });
+  });
+
+  test("another than before: shown under an id of its own", () => {
+    const { object, planId } = drifted();
+    object.planned(3);
+    expect(object.status.plan?.pending).not.toBe(planId);
+    expect(object.status.drift).toMatchObject({ changes: 3, count: 2 });
+  });
+
+  test("its look fails: that stands until the next, and the plan can still be approved", () => {
+    const { object, planId } = drifted();
+    object.fails();
+    object.after(1_000);
+    expect(object.ready).toMatch(/^False DriftDetectionFailed/);
+    object.whenDue();
+    expect(object.status.run).toMatchObject({ operation: "plan", reason: "RetryAfterFailure" });
+    object.fails();
+    object.edit({ approvePlan: planId });
+    expect(object.status.run).toMatchObject({ operation: "apply", planId });
+  });
+
+  test("approved while it looks: carried out right after", () => {
+    const { object, planId } = drifted();
+    object.edit({ approvePlan: planId });
+    object.planned(1);
+    expect(object.status.run).toMatchObject({ operation: "apply", planId });
+  });
+
+  test("its run is lost: the plan waits on, and another look follows", () => {
+    const { object, planId } = drifted();
+    object.run({ runner: "gone", workersAlive: 0, verdict: "dead", proof: "killed by signal 9" });
+    expect(object.status.plan?.pending).toBe(planId);
+    object.after(2_000);
+    expect(object.status.run).toMatchObject({ operation: "plan", reason: "RetryAfterLoss" });
+  });
+
+  test("in the plan only mode too", () => {
+    const object = applied();
+    object.edit({ planOnly: true });
+    object.planned(0);
+    object.whenDue();
+    object.planned(1);
+    expect(object.ready).toMatch(/^False DriftDetected: .*plan only mode/);
+    object.whenDue();
+    object.planned(0);
+    expect(object.ready).toMatch(/^True NoDrift/);
+  });
+});
+
 describe("a new plan is asked for", () => {
   const asks: Record<string, (object: OneObject) => void> = {
     "by the annotation": (object) => object.annotate({ "nigari.dev/replan": "1" }),

@@ -313,8 +313,11 @@ function calm(day: Day): void {
   for (let count = 0; count < 60 && !object.gone; count += 1) {
     day.settle();
     const { run, plan, held } = object.status;
-    if (run !== undefined) runOn(day);
-    else if (plan?.pending !== undefined && held !== undefined && isAuto(day)) {
+    if (run !== undefined) {
+      runOn(day);
+      // A person who is shown a plan decides before the next look at it is due.
+      if (object.status.run === undefined && object.status.plan?.pending !== undefined) continue;
+    } else if (plan?.pending !== undefined && held !== undefined && isAuto(day)) {
       object.annotate({ [ACCEPT]: plan.pending });
     } else if (plan?.pending !== undefined) terraformEdit(day, { approvePlan: plan.pending });
     else if (isAsWanted(day)) return;

@@ -72,8 +72,11 @@ export function wasBlocked(pass: Pass): boolean {
   return blocks.includes(ready.reason) && fields.lastRun?.message !== ready.message;
 }
 
-/** When the object is due by time; objects that another controller left say it in other fields. */
-function dueAt(pass: Pass): number {
+/**
+ * When the object is due by time, in ms since 1970; objects that another controller left say it in
+ * other fields.
+ */
+export function dueAt(pass: Pass): number {
   const { fields, ready, terraform } = pass;
   const stored = timeOf(fields.nextDueAt);
   if (stored !== undefined) return believable(stored, pass.nowMs, longestPauseMs(pass));
@@ -97,7 +100,7 @@ function longestPauseMs({ terraform }: Pass): number {
   return Math.max(interval, longestRetryMs(terraform.spec), lostRunPauseMaxMs());
 }
 
-function timeReason(pass: Pass): RunReason {
+export function timeReason(pass: Pass): RunReason {
   const { fields, ready } = pass;
   if ((fields.lostRuns ?? 0) > 0) return "RetryAfterLoss";
   if (ready?.reason === REASON.runnerLost) return "ConfirmApply";

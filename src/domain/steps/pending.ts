@@ -1,17 +1,20 @@
 import { REASON } from "../../api/names.ts";
+import type { PlanStatus } from "../../api/terraform.ts";
 import type { Ground } from "../ground.ts";
 import { changedInputs } from "../input-words.ts";
-import { change, normal, type Outcome, type Pass, parked, wantsDestroy } from "../pass.ts";
+import { change, normal, type Outcome, type Pass, wantsDestroy } from "../pass.ts";
 import { isApproved, planStanding } from "../plan-prompt.ts";
 import { isReplanAsked } from "../replan.ts";
 import { nothingPending } from "../run-results.ts";
-import { holdOff } from "./due.ts";
+import type { Standing } from "../standing.ts";
+import { timeText } from "../time.ts";
+import { dueAt, holdOff, timeReason } from "./due.ts";
 import { startRun } from "./start.ts";
 
 /**
  * A plan is pending. If what it was made from has changed it is dropped, and the pass goes on to
  * make another; if it is approved by its exact id, by mode or by deletion, it is carried out; else
- * the object waits for a person, whatever becomes due.
+ * the object waits for a person, and only drift is looked at again meanwhile.
  *
  * May set: Ready (Unknown TerraformPlannedWithChanges, False DriftDetected, False
  * RunResultUnknown), Stalled (RunResultUnknown), and what `startRun` may set.
@@ -32,12 +35,33 @@ export function pending(pass: Pass, ground: Ground): Outcome | Pass {
       ...direction,
     });
   }
+  return isLookedAtAgain(pass) && dueAt(pass) <= pass.nowMs
+    ? startRun(pass, ground, { operation: "plan", reason: timeReason(pass) })
+    : waits(pass, plan);
+}
+
+/** Drift that nobody has decided about may go away by itself: it is looked at in its time. */
+function isLookedAtAgain(pass: Pass): boolean {
+  const { plan, held } = pass.fields;
+  return plan?.isDriftDetectionPlan === true && held === undefined && !pass.deleting;
+}
+
+function waits(pass: Pass, plan: PlanStatus): Outcome {
   const fields = change(pass.fields, {
     plan: { ...plan, generation: pass.generation },
     lastPlannedGeneration: pass.generation,
+    nextDueAt: isLookedAtAgain(pass) ? timeText(dueAt(pass)) : undefined,
   });
   const waiting = { ...pass, fields };
-  return parked(waiting, `pending: ${plan.pending} waits for a person`, planStanding(waiting));
+  const why = `pending: ${plan.pending} waits for a person`;
+  // Why the last look at drift failed stands until the next one.
+  const failed = fields.lastRun?.outcome === "failed" && isTold(pass, fields.lastRun.message);
+  const standing: Standing = failed ? { is: "unchanged" } : planStanding(waiting);
+  return { why, fields, standing };
+}
+
+function isTold(pass: Pass, message: string): boolean {
+  return pass.ready?.status === "False" && pass.ready.message === message;
 }
 
 /** Why the plan does not hold any more, as the end of a sentence. */

@@ -170,6 +170,37 @@ function driftFound(pass: Pass, run: RunStatus, summary: PlanSummary) {
   return { lastDriftDetectedAt: at, drift };
 }
 
+/** The plan of an earlier look still waits, and would do as much as this one. */
+function isSameDrift(pass: Pass, run: RunStatus, outcome: Planned): boolean {
+  const { plan } = pass.fields;
+  return (
+    plan?.pending !== undefined &&
+    plan.isDriftDetectionPlan === true &&
+    plan.summary === summaryText(outcome.summary) &&
+    plan.revision === run.revision &&
+    plan.inputsDigest === run.inputsDigest &&
+    pass.observed.plan.stored
+  );
+}
+
+/** Somebody may just be reading the plan that was shown: it stays, with its id. */
+function driftStands(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
+  const done = succeeded(pass, run, "collect", `Planned: ${summaryText(outcome.summary)}`);
+  const fields = change(done, {
+    ...driftFound(pass, run, outcome.summary),
+    inventory: inventoryAfter(done, run, outcome),
+    // Approved meanwhile it goes on at once.
+    nextDueAt: timeText(pass.nowMs + (isApproved(pass) ? 0 : pauseMs(pass))),
+  });
+  return {
+    why: `plan: the same drift, ${fields.plan?.pending ?? ""} still waits`,
+    fields,
+    standing: planStanding({ ...pass, fields }),
+    marks: { lock: { is: "free" } },
+    after: [{ do: "remove-run", runId: run.id }],
+  };
+}
+
 function withChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
   const trouble = pass.observed.failedEffect;
   if (trouble?.effect === "save-plan" && !trouble.transient) {
@@ -177,6 +208,7 @@ function withChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
     return failed(pass, run, { stage: "collect", reason: REASON.execPlanFailed, message });
   }
   const drift = isDriftCheck(pass, run);
+  if (drift && isSameDrift(pass, run, outcome)) return driftStands(pass, run, outcome);
   const destroy = run.destroy === true;
   const planId = newPlanId(pass, run, outcome);
   const summary = summaryText(outcome.summary);
@@ -198,15 +230,17 @@ function withChanges(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
       revision: run.revision,
       generation: run.generation,
     },
-    nextDueAt: timeText(pass.nowMs),
   });
+  const now = timeText(pass.nowMs);
   const next = { ...pass, fields };
   const shown = !isApproved(next);
   const saved: Effect = { do: "save-plan", runId: run.id, planId };
   const prompt = `Planned.\n${promptMessage({ planId, planOnly: pass.mode === "plan-only" })}`;
   return {
     why: `plan: ${planId}, ${summary}`,
-    fields: change(fields, { nextDueAt: shown ? undefined : fields.nextDueAt }),
+    fields: change(fields, {
+      nextDueAt: shown ? (drift ? timeText(pass.nowMs + pauseMs(pass)) : undefined) : now,
+    }),
     standing: planStanding(next),
     marks: { lock: { is: "free" }, plan: { changes: true, destroy } },
     before: [saved],
