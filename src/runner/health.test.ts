@@ -2,7 +2,6 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
 import { checkHealth, type HealthCheck, parseTcpAddress } from "./health.ts";
-import { fillIn } from "./health-template.ts";
 
 const never = new AbortController().signal;
 const web = createServer((request, response) => {
@@ -46,6 +45,10 @@ const passing: Record<string, Pick<HealthCheck, "type" | "target">> = {
     type: "tcp",
     target: `$\{{ index . "age.key" }}:${out("port")}`,
   },
+  "what a function makes of an output": {
+    type: "tcp",
+    target: `${out("host | trim")}:${out("port")}`,
+  },
   "an answer of 200": { type: "http", target: `http://127.0.0.1:${webPort}/200` },
   "an answer below 400": { type: "http", target: `http://127.0.0.1:${webPort}/304` },
   "a redirect to something good": {
@@ -69,9 +72,13 @@ const failing: Record<string, Pick<HealthCheck, "type" | "target"> & { says: Reg
   "an output that there is not": {
     type: "tcp",
     target: `${out("nope")}:1`,
-    says: /url: \$\{\{\.nope\}\}:1: there is no output "nope"$/,
+    says: /url: \$\{\{\.nope\}\}:1: .*nope.* has no value$/,
   },
-  "more than an output": { type: "tcp", target: `${out("a | b")}:1`, says: /is not known here/ },
+  "a function that there is not": {
+    type: "tcp",
+    target: `${out("host | b")}:1`,
+    says: /there is no function "b"$/,
+  },
   "an answer of 404": {
     type: "http",
     target: `http://127.0.0.1:${webPort}/404`,
@@ -145,9 +152,4 @@ describe("a TCP address", () => {
   ])("%j is none", (text) => {
     expect(parseTcpAddress(text)).toBeUndefined();
   });
-});
-
-test("a template without an action is what it is", () => {
-  const text = "{{.a}} $(a) plain";
-  expect(fillIn(text, new Map())).toBe(text);
 });

@@ -3,7 +3,8 @@ import { request as httpsRequest } from "node:https";
 import { connect, isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HealthFact, StartOrder } from "../protocol/messages.ts";
-import { fillIn, TemplateError } from "./health-template.ts";
+import { fill } from "../template/fill.ts";
+import { parseTemplate, TemplateError } from "../template/parse.ts";
 
 export type HealthCheck = StartOrder["healthChecks"][number];
 
@@ -55,16 +56,28 @@ async function troubleOf(
     }
     return trouble;
   } catch (error) {
-    if (error instanceof TemplateError) return error.message;
+    if (error instanceof TemplateError || error instanceof AddressError) return error.message;
     throw error;
   }
+}
+
+/** tofu-controller's delimiters: those of Go may stand in a URL. */
+const DELIMITERS = { open: `$\{{`, close: "}}" } as const;
+
+function fillIn(template: string, outputs: ReadonlyMap<string, string>): string {
+  return fill(parseTemplate(template, DELIMITERS), Object.fromEntries(outputs));
+}
+
+/** What came of the template is no address; the message does not hold it. */
+class AddressError extends Error {
+  override readonly name = "AddressError";
 }
 
 /** One try: undefined if it passed, else what is wrong. */
 type Attempt = (end: AbortSignal) => Promise<string | undefined>;
 
 function wrong(what: string): Attempt {
-  throw new TemplateError(what);
+  throw new AddressError(what);
 }
 
 /** host:port of a TCP address; undefined if it is none. */

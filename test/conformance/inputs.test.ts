@@ -52,6 +52,10 @@ describe("variables", () => {
       beside: [secretOf("s", { access_key: "A", secret_key: "B" })],
       variables: { cluster_name: "dev", access_key: "A", secret_key: "B" },
     },
+    "000063 values": {
+      spec: { values: { cluster: { name: "dev" }, zones: ["a", "b"] } },
+      variables: { values: { cluster: { name: "dev" }, zones: ["a", "b"] } },
+    },
     "000070 varsFrom a Secret": {
       spec: { varsFrom: [{ kind: "Secret", name: "s" }] },
       beside: [secretOf("s", { subject: "my secret cat" })],
