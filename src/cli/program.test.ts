@@ -9,6 +9,7 @@ import { seededRandom, VirtualClock } from "../testing/fakes/clock.ts";
 import { MemoryStates } from "../testing/fakes/memory-states.ts";
 import { quietShell } from "../testing/fakes/shell.ts";
 import { runCommandLine } from "./program.ts";
+import { atRest } from "./views/status.ts";
 import type { Shell, UpOptions, World } from "./world.ts";
 
 const call = () => ({ signal: new AbortController().signal });
@@ -185,6 +186,26 @@ describe("approve", () => {
     });
     expect((await app(store)).spec.approvePlan).toBeUndefined();
   });
+});
+
+test("an object that asks for nothing is at rest, and called idle", async () => {
+  const { run, store } = stage();
+  const ready = {
+    type: "Ready",
+    status: "Unknown",
+    reason: "NothingToDo",
+    message: "Nothing is done",
+  };
+  const conditions = [{ ...ready, lastTransitionTime: "2026-01-01T00:00:00Z" }];
+  await put(store, { approvePlan: "disable", disableDriftDetection: true });
+  const asked = await app(store);
+  asked.metadata.annotations = { "reconcile.fluxcd.io/requestedAt": "now" };
+  const stored = await store.update(asked, "main", call());
+  const { generation = 0 } = stored.metadata;
+  const status = { conditions, observedGeneration: generation, lastHandledReconcileAt: "now" };
+  await store.update({ ...stored, status } as Terraform, "status", call());
+  expect((await run("get")).out).toMatch(/app +Unknown +Idle .*Nothing is done/);
+  expect(atRest(await app(store))).toBe(true);
 });
 
 test("plan show prints the plan's text, and how to approve exactly this one", async () => {

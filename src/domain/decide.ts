@@ -159,9 +159,6 @@ function requeueAfter(pass: Pass, outcome: Outcome): number | undefined {
   // What changed while the run was under way, or was asked for, has had to wait: no longer.
   if (pass.fields.run !== undefined && outcome.fields.run === undefined) return 0;
   const dueMs = timeOf(outcome.fields.nextDueAt);
-  const ended = pass.fields.run !== undefined && outcome.fields.run === undefined;
-  // What was edited while the run went on has had its pass, and would wait for another event.
-  if (ended && dueMs === undefined) return 0;
   const waits = [
     ...(outcome.recheckMs === undefined ? [] : [outcome.recheckMs]),
     ...(dueMs === undefined ? [] : [Math.max(0, dueMs - pass.nowMs)]),

@@ -16,7 +16,7 @@ export function conditionOf(object: Terraform, type: string): Condition | undefi
 
 /**
  * Ready, Planning, Applying, Planned, Pending approval, Drifted, Unhealthy, Failed, Stalled,
- * Suspended, Waiting.
+ * Suspended, Waiting, Idle.
  */
 export function statusWord(object: Terraform): StatusWord {
   const ready = conditionOf(object, CONDITION.ready);
@@ -43,6 +43,7 @@ export function statusWord(object: Terraform): StatusWord {
       ? { word: "Waiting", mood: "waiting" }
       : { word: "Failed", mood: "bad" };
   }
+  if (ready?.reason === REASON.nothingToDo) return { word: "Idle", mood: "waiting" };
   return { word: "Pending", mood: "moving" };
 }
 
