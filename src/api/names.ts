@@ -9,6 +9,8 @@ export const ACCEPT = "nigari.dev/accept";
 export const REPLAN = "nigari.dev/replan";
 /** Value: `status.stateInQuestion`, that is the state which a person takes for the right one. */
 export const ACCEPT_STATE = "nigari.dev/accept-state";
+/** Value: "orphan": when the object is deleted its resources are left, whatever the spec says. */
+export const DELETION_POLICY = "nigari.dev/deletion-policy";
 /** Value: the id of a silent run that a person orders to be ended, even during an apply. */
 export const END_RUN = "nigari.dev/end-run";
 /** Annotation: what a manifest said when it was last applied, as JSON. */
@@ -91,6 +93,12 @@ export const REASON = {
   planStale: "PlanStale",
   /** A Secret or ConfigMap that a run is made from changed. */
   inputsChanged: "InputsChanged",
+  /** The object is gone and its resources are not, as its spec or policy says. */
+  resourcesLeft: "ResourcesLeft",
+  /** A destroy works with what the last apply was given, for it cannot be had any more. */
+  lastGoodUsed: "LastGoodUsed",
+  /** What a later destroy would need could not be kept. */
+  inputsNotKept: "InputsNotKept",
   /** The object is suspended. */
   suspended: "Suspended",
   /** The spec asks for nothing: it only looks for drift, and not to look for drift. */

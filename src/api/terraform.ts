@@ -385,7 +385,8 @@ export type PlanStatus = Static<typeof PlanStatus>;
 
 /**
  * What a run was made from. `attempted` is that of the run started last; `settled` is what the
- * world was last brought in line with: applied, or found to need nothing.
+ * world was last brought in line with: applied, or found to need nothing. `lastGood` is the last
+ * `settled` that made something, kept for a destroy whatever comes after.
  */
 export const Basis = object(
   {
@@ -485,6 +486,7 @@ export const TerraformStatus = Type.Object({
   held: maybe(HeldStatus),
   drift: maybe(DriftStatus),
   replanned: maybe(ReplanStatus),
+  lastGood: maybe(Basis),
   state: maybe(StateStatus),
   stateInQuestion: maybe(
     text("Nigari: the state found instead; what nigari.dev/accept-state must say to accept it."),

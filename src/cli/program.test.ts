@@ -456,6 +456,28 @@ function bound(store: ObjectStore): ObjectStore {
   };
 }
 
+describe("delete --orphan", () => {
+  test("says so on the object, also on one that is being deleted already", async () => {
+    const { run, store } = stage();
+    await put(store, {});
+    const held = await app(store);
+    held.metadata.finalizers = ["finalizers.tf.contrib.fluxcd.io"];
+    await store.update(held, "main", call());
+    expect(await run("delete", "app")).toMatchObject({ code: 0 });
+    expect(await run("delete", "app", "--orphan")).toMatchObject({ code: 0 });
+    const { annotations, deletionTimestamp } = (await app(store)).metadata;
+    expect(annotations).toEqual({ "nigari.dev/deletion-policy": "orphan" });
+    expect(deletionTimestamp).toBeDefined();
+  });
+
+  test("is for what has resources", async () => {
+    const { run } = stage();
+    const refused = await run("delete", "secret", "app", "--orphan");
+    expect(refused).toMatchObject({ code: 3 });
+    expect(refused.err).toContain("A Secret has no resources");
+  });
+});
+
 describe("an object that is suspended", () => {
   test("is not reconciled, and that is said at once", async () => {
     const { run, store } = stage();

@@ -262,10 +262,13 @@ function addAct(program: Command, shell: Shell, done: Done): void {
   waitable(program.command("delete").description("delete an object"))
     .argument("<kind-or-name>", "kind and name, kind/name, or the name of a Terraform object")
     .argument("[name]")
+    .option("--orphan", "leave its resources, also if it is being deleted already", false)
     .action(async (kind, name, options, command: Command) => {
       const { remove } = await import("./commands/act.ts");
       const words = [kind, name].filter((word) => word !== undefined);
-      await verb(command, (context) => remove(context, words, waitFlags(options)));
+      await verb(command, (context) =>
+        remove(context, words, { ...waitFlags(options), orphan: options.orphan }),
+      );
     });
 }
 

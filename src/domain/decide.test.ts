@@ -25,7 +25,9 @@ describe("the way of an object from its first pass to applied", () => {
       "launch-run",
       "save-plan",
       "remove-run",
+      "keep-inputs",
       "launch-run",
+      "keep-inputs",
       "remove-run",
     ]);
   });

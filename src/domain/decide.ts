@@ -1,4 +1,5 @@
 import { retryIntervalMs } from "./backoff.ts";
+import { keepingGood } from "./deletion.ts";
 import type { Decision, Effect, Observed } from "./facts.ts";
 import type { Ground } from "./ground.ts";
 import { effectPauseMs } from "./limits.ts";
@@ -29,7 +30,7 @@ import { timeOf, timeText } from "./time.ts";
  */
 export function decide(observed: Observed, nowMs: number): Decision {
   const pass = openPass(observed, nowMs);
-  const outcome = withoutFailed(pass, steps(pass));
+  const outcome = withoutFailed(pass, keepingGood(pass, steps(pass)));
   return complete(pass, outcome);
 }
 
@@ -38,9 +39,9 @@ function steps(pass: Pass): Outcome {
   return (
     runUnderWay(pass) ??
     runEnded(pass) ??
+    finalize(pass) ??
     admit(pass) ??
     suspend(pass) ??
-    finalize(pass) ??
     rescued(pass) ??
     idle(pass) ??
     guardState(pass) ??
@@ -106,6 +107,8 @@ const effectText: Readonly<Record<Effect["do"], string>> = {
   "delete-plan": "Deleting the stored plan",
   "write-outputs": "Writing the Secret of outputs",
   "delete-outputs": "Deleting the Secret of outputs",
+  "keep-inputs": "Keeping the inputs for a later destroy",
+  "forget-inputs": "Forgetting the inputs that were kept",
   "release-lock": "Releasing the lock of a dead run",
   "revoke-credentials": "Revoking the credentials of a dead run",
   "interrupt-run": "Asking the run to stop",

@@ -14,7 +14,7 @@ import type {
 export interface Observed {
   readonly terraform: Terraform;
   readonly source: SourceFact;
-  /** Artifact of the last run that ended well, if it can still be read: for a last destroy. */
+  /** Artifact of status.lastGood, if it can still be read: for a last destroy. */
   readonly lastArtifact?: ArtifactFact | undefined;
   /** In the order of spec.dependsOn. */
   readonly dependencies: readonly DependencyFact[];
@@ -23,6 +23,8 @@ export interface Observed {
   /** Those of `dependants` that are being deleted already. */
   readonly dependantsLeaving?: readonly string[];
   readonly inputs: InputsFact;
+  /** The inputs of the last good run, if they were kept: for a last destroy. */
+  readonly keptInputs?: KeptInputsFact | undefined;
   /** What is known of status.run; present exactly if the status has one. */
   readonly run: RunFact | undefined;
   readonly plan: PendingPlanFact;
@@ -98,6 +100,11 @@ export type InputsFact =
       /** Names object and key; holds no value. */
       readonly message: string;
     };
+
+export interface KeptInputsFact {
+  /** Digest as that of `InputsFact`, with the spec as it is now. */
+  readonly digest: string;
+}
 
 export interface PendingPlanFact {
   /** The stored plan file of status.plan.pending can be read and has the digest in the status. */
@@ -304,6 +311,12 @@ export type Effect =
   | { readonly do: "delete-plan" }
   | { readonly do: "write-outputs"; readonly runId: string }
   | { readonly do: "delete-outputs" }
+  /**
+   * Keep the inputs of this digest for a later destroy: as those an apply is about to try, or,
+   * once it has succeeded, as good ones.
+   */
+  | { readonly do: "keep-inputs"; readonly digest: string; readonly as: "tried" | "good" }
+  | { readonly do: "forget-inputs" }
   /** Release a lock by its id: ours and a plan's, or its holder is proven dead. */
   | { readonly do: "release-lock"; readonly lockId: string; readonly why: string }
   /** From now on this run's state writes are kept aside, never current. */

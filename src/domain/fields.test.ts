@@ -52,10 +52,11 @@ describe("fields that are not obeyed", () => {
     expect(object.condition("Stalled")).toBeUndefined();
   });
 
-  test("a deletion is not touched either: the finalizer stays", () => {
-    const object = new OneObject({});
+  test("nothing is destroyed with one either: the finalizer stays", () => {
+    const object = new OneObject({ approvePlan: "auto", destroyResourcesOnDeletion: true });
     object.settle();
     object.planned(1);
+    object.applied();
     object.edit({ breakTheGlass: true });
     object.delete();
     expect(object.asked).not.toContain("remove-finalizer");

@@ -9,6 +9,7 @@ import type {
   TerraformStatus,
 } from "../api/terraform.ts";
 import { retryIntervalMs } from "./backoff.ts";
+import { leavesResources } from "./deletion-policy.ts";
 import type { Effect, Observed } from "./facts.ts";
 import type { Marks, Standing } from "./standing.ts";
 import { timeOf, timeText } from "./time.ts";
@@ -103,7 +104,9 @@ export function change(fields: Fields, changes: Change): Fields {
 /** Whether everything is to be destroyed, by the spec or because the object goes. */
 export function wantsDestroy(pass: Pass): boolean {
   const { spec } = pass.terraform;
-  if (pass.deleting) return spec.destroyResourcesOnDeletion === true;
+  if (pass.deleting) {
+    return spec.destroyResourcesOnDeletion === true && !leavesResources(pass.terraform);
+  }
   return spec.destroy === true && pass.mode !== "disable";
 }
 

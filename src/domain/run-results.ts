@@ -1,3 +1,4 @@
+import { formatDuration } from "../api/duration.ts";
 import { REASON } from "../api/names.ts";
 import type {
   LastRunStatus,
@@ -7,9 +8,10 @@ import type {
   TerraformStatus,
 } from "../api/terraform.ts";
 import { lostRunPause, retriesUsedUp, retryPauseMs } from "./backoff.ts";
+import { orphanWay } from "./deletion.ts";
 import type { Effect, LockFact } from "./facts.ts";
 import { change, type Fields, type Outcome, type Pass, warning } from "./pass.ts";
-import type { Marks } from "./standing.ts";
+import type { Marks, Standing } from "./standing.ts";
 import { USED_UP } from "./summarize.ts";
 import { cut } from "./text.ts";
 import { secondText, timeText } from "./time.ts";
@@ -68,25 +70,31 @@ export interface Failure {
   readonly againMs?: number;
 }
 
+export interface FailedOutcome extends Outcome {
+  readonly standing: Extract<Standing, { is: "failed" }>;
+}
+
 /**
  * A run failed: counted, its last error in Ready, tried again after the retry interval. What stood
  * in Ready before does not matter. Sets Ready False, StateLocked.
  */
-export function failed(pass: Pass, run: RunStatus, failure: Failure): Outcome {
+export function failed(pass: Pass, run: RunStatus, failure: Failure): FailedOutcome {
   const { reason, lock } = failure;
-  const message =
-    lock === undefined ? failure.message : `${failure.message}\n${lockWay(pass, lock)}`;
+  const told = lock === undefined ? failure.message : `${failure.message}\n${lockWay(pass, lock)}`;
+  const message = `${told}${againText(pass)}`;
   const fields = collected(pass, run, {
     outcome: failure.outcome ?? "failed",
     stage: failure.stage,
-    message,
+    message: failure.message,
     unrecorded: failure.unrecorded ?? [],
   });
   const known = pass.ready?.reason === reason && pass.ready.message === message;
   const event = failure.event ?? { reason, message: failure.message };
   const { spec } = pass.terraform;
   const failures = (fields.reconciliationFailures ?? 0) + 1;
-  const last = failure.againMs === undefined && retriesUsedUp(spec, failures);
+  // A deletion has no limit: it is tried until it is done or a person lets it go.
+  const limited = failure.againMs === undefined && !pass.deleting;
+  const last = limited && retriesUsedUp(spec, failures);
   const pauseMs = failure.againMs ?? retryPauseMs(spec, failures);
   return {
     why: `run failed: ${reason}`,
@@ -108,6 +116,13 @@ export function failed(pass: Pass, run: RunStatus, failure: Failure): Outcome {
       { do: "remove-run", runId: run.id },
     ],
   };
+}
+
+/** What follows from a failed destroy of an object that is being deleted, and the way out. */
+function againText(pass: Pass): string {
+  if (!pass.deleting) return "";
+  const pause = formatDuration(retryPauseMs(pass.terraform.spec, 1));
+  return `. The deletion is tried again, ${pause} after each attempt or later${orphanWay(pass)}`;
 }
 
 /**

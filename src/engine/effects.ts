@@ -11,7 +11,9 @@ import type { StateDoor } from "../ports/state.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import { sha256Hex } from "./canonical.ts";
 import type { Events } from "./events.ts";
+import type { Inputs } from "./inputs.ts";
 import type { Janitor } from "./janitor.ts";
+import { forgetInputs, keepInputs, TooLargeToKeep } from "./kept-inputs.ts";
 import { stateIdOf } from "./order.ts";
 import { deleteOutputs, OutputsTrouble, writeOutputs } from "./outputs.ts";
 import type { Pass } from "./pass.ts";
@@ -38,6 +40,8 @@ export interface Work {
   readonly pass: Pass;
   readonly sensitive: readonly string[];
   readonly outcome: RunOutcome | undefined;
+  /** As they are now; undefined if they cannot be had. */
+  readonly inputs: Inputs | undefined;
   terraform: Terraform;
 }
 
@@ -85,6 +89,9 @@ const deeds: { readonly [K in Effect["do"]]: Do<K> } = {
     }
     await door.release(stateIdOf(work.terraform), lockId, why, call);
   },
+  "keep-inputs": ({ digest, as }, work, { store }, call) =>
+    keepInputs(work.terraform, { digest, as, inputs: work.inputs }, store, call),
+  "forget-inputs": (_effect, work, { store }, call) => forgetInputs(work.terraform, store, call),
   "revoke-credentials": async ({ runId, proof }, _work, { door }, call) => {
     await door?.revoke(runId, proof, call);
   },
@@ -159,7 +166,8 @@ function failureOf(effect: Effect, error: unknown): FailedEffect {
 }
 
 function isTransient(error: unknown): boolean {
-  if (error instanceof OutputsTrouble || error instanceof EffectTrouble) return false;
+  const lasting = [OutputsTrouble, EffectTrouble, TooLargeToKeep];
+  if (lasting.some((each) => error instanceof each)) return false;
   if (error instanceof StoreError) {
     return error.code !== "Invalid" && error.code !== "Forbidden";
   }

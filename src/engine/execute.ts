@@ -34,7 +34,8 @@ export async function execute(
   ports: EffectPorts,
 ): Promise<Done> {
   const { terraform, run } = gathered.observed;
-  const work: Work = { pass, sensitive: gathered.sensitive, outcome: run?.outcome, terraform };
+  const { sensitive, inputs } = gathered;
+  const work: Work = { pass, sensitive, inputs, outcome: run?.outcome, terraform };
   let { observed } = gathered;
   for (let count = 0; count < DECISIONS_MAX; count++) {
     const decision = decide(observed);

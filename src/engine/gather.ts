@@ -12,8 +12,10 @@ import type {
 import { ArtifactError } from "../ports/artifacts.ts";
 import type { Call } from "../ports/call.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
+import { backendOf } from "./backend.ts";
 import { sha256Hex } from "./canonical.ts";
-import { type InputsResult, resolveInputs } from "./inputs.ts";
+import { type Inputs, type InputsResult, resolveInputs } from "./inputs.ts";
+import { loadKeptInputs } from "./kept-inputs.ts";
 import { stateIdOf, usesDoor } from "./order.ts";
 import { outputsFact } from "./outputs.ts";
 import { loadPlan } from "./plans.ts";
@@ -34,6 +36,7 @@ export interface Gathered {
   readonly observed: Observed;
   /** Values that must not appear in an event. */
   readonly sensitive: readonly string[];
+  readonly inputs: Inputs | undefined;
 }
 
 /**
@@ -54,7 +57,7 @@ export async function gather(
   supervisors.follow(terraform);
   // Before the state: a state that the outcome calls rescued must not be missing below.
   const run = supervisors.fact(key);
-  const [source, lastArtifact, dependencies, dependants, inputs, plan, outputsSecret, state] =
+  const [source, lastArtifact, dependencies, dependants, inputs, plan, outputsSecret, state, kept] =
     await Promise.all([
       sourceFact(terraform, ports, call),
       lastArtifactOf(terraform, ports, call),
@@ -64,6 +67,7 @@ export async function gather(
       planFact(terraform, store, call),
       outputsFact(terraform, store, call),
       stateFact(terraform, ports, call),
+      keptInputsOf(terraform, ports, call),
     ]);
   const observed: Observed = {
     terraform,
@@ -73,6 +77,7 @@ export async function gather(
     dependants: dependants.blocking,
     dependantsLeaving: dependants.leaving,
     inputs: inputsFact(inputs),
+    keptInputs: kept && { digest: kept.digest },
     run,
     plan,
     outputsSecret,
@@ -87,8 +92,8 @@ export async function gather(
       jitter: ports.random.next(),
     },
   };
-  const sensitive = inputs.state === "resolved" ? inputs.inputs.sensitive : [];
-  return { observed, sensitive };
+  const now = inputs.state === "resolved" ? inputs.inputs : undefined;
+  return { observed, inputs: now, sensitive: (now ?? kept)?.sensitive ?? [] };
 }
 
 function inputsFact(result: InputsResult): Observed["inputs"] {
@@ -133,6 +138,16 @@ function readSource(source: AnyObject): SourceFact {
   return { state: "ready", artifact: { revision, digest, url, sizeBytes } };
 }
 
+/** They matter only to an object that is to go. */
+async function keptInputsOf(
+  terraform: Terraform,
+  ports: GatherPorts,
+  call: Call,
+): Promise<Inputs | undefined> {
+  if (terraform.metadata.deletionTimestamp === undefined) return undefined;
+  return await loadKeptInputs(terraform, ports, call);
+}
+
 /** What the object was last made from, if it is still kept: it may have to be destroyed with it. */
 async function lastArtifactOf(
   terraform: Terraform,
@@ -140,8 +155,8 @@ async function lastArtifactOf(
   call: Call,
 ): Promise<ArtifactFact | undefined> {
   if (terraform.metadata.deletionTimestamp === undefined) return undefined;
-  const { settled, attempted } = terraform.status ?? {};
-  const last = settled?.artifactDigest === undefined ? attempted : settled;
+  const { lastGood, settled, attempted } = terraform.status ?? {};
+  const last = [lastGood, settled, attempted].find((each) => each?.artifactDigest !== undefined);
   if (last?.artifactDigest === undefined) return undefined;
   const { revision, artifactDigest: digest } = last;
   const fact = { revision, digest, url: "", sizeBytes: undefined };
@@ -197,9 +212,8 @@ async function dependantsOf(
 
 /** Which backend the state lies in. A text of the user's may hold secrets, so its digest stands. */
 function placeOf(terraform: Terraform): string {
-  if (usesDoor(terraform)) return "door";
-  const text = terraform.spec.backendConfig?.customConfiguration ?? "";
-  return `custom-${sha256Hex(text).slice(0, 16)}`;
+  const backend = backendOf(terraform);
+  return backend.is === "written" ? `written-${sha256Hex(backend.text).slice(0, 16)}` : backend.is;
 }
 
 async function planFact(

@@ -62,11 +62,7 @@ export async function resolveInputs(
       files: await readFiles(spec, reader),
       cliConfig: await readCliConfig(spec, { own, crossNamespaceRefs }, reader),
     };
-    const digest = keyedDigest(digestKey, {
-      ...parts,
-      files: parts.files.map(asText),
-      ...shapeOf(terraform),
-    });
+    const digest = digestOfInputs(parts, terraform, digestKey);
     const sensitive = [...reader.sensitive].sort((a, b) => b.length - a.length);
     const inputs = { ...parts, sensitive, digest, sources: reader.sources };
     return { state: "resolved", inputs };
@@ -75,6 +71,17 @@ export async function resolveInputs(
     return { state: "failed", reason: error.reason, message: error.message };
   }
 }
+
+/** Keyed digest, hex, over what a run is handed and the fields of the spec that shape a plan. */
+export function digestOfInputs(
+  { variables, env, backend, backendConfig, files, cliConfig }: InputParts,
+  terraform: Terraform,
+  digestKey: Uint8Array,
+): string {
+  const handed = { variables, env, backend, backendConfig, files: files.map(asText), cliConfig };
+  return keyedDigest(digestKey, { ...handed, ...shapeOf(terraform) });
+}
+type InputParts = Omit<Inputs, "sensitive" | "digest" | "sources">;
 
 function asText({ location, path, content }: OrderedFile) {
   return { location, path, content: Buffer.from(content).toString("base64") };

@@ -12,6 +12,7 @@ import type { StateAccess, StateDoor, StateId } from "../ports/state.ts";
 import { backendOf } from "./backend.ts";
 import { sha256Hex } from "./canonical.ts";
 import { type InputPorts, type Inputs, resolveInputs } from "./inputs.ts";
+import { loadKeptInputs } from "./kept-inputs.ts";
 import { loadPlan } from "./plans.ts";
 
 /** Everything a runner is given for one run. Holds secrets; kept only until the run has started. */
@@ -50,10 +51,7 @@ export async function prepareRun(
   call: Call,
 ): Promise<PreparedRun> {
   const terraform = await intendedObject(key, run, ports.store, call);
-  const resolved = await resolveInputs(terraform, ports, call);
-  if (resolved.state === "failed") throw new StaleIntent(resolved.message);
-  const { inputs } = resolved;
-  if (inputs.digest !== run.inputsDigest) throw stale("its variables or environment changed");
+  const inputs = await intendedInputs(terraform, run, ports, call);
   const plan =
     run.operation === "apply" ? await intendedPlan(terraform, run, ports, call) : undefined;
   const access = await stateAccess(terraform, run, ports.door, call);
@@ -94,6 +92,23 @@ async function intendedObject(
   if (terraform.status?.run?.id !== run.id) throw stale("another run took its place");
   if (terraform.metadata.generation !== run.generation) throw stale("the spec changed");
   return terraform;
+}
+
+/** Those of now, if they still are the ones intended; a destroy may do with those kept. */
+async function intendedInputs(
+  terraform: Terraform,
+  run: RunStatus,
+  ports: OrderPorts,
+  call: Call,
+): Promise<Inputs> {
+  const resolved = await resolveInputs(terraform, ports, call);
+  if (resolved.state === "resolved" && resolved.inputs.digest === run.inputsDigest) {
+    return resolved.inputs;
+  }
+  const kept = run.destroy === true ? await loadKeptInputs(terraform, ports, call) : undefined;
+  if (kept?.digest === run.inputsDigest) return kept;
+  if (resolved.state === "failed") throw new StaleIntent(resolved.message);
+  throw stale("its variables or environment changed");
 }
 
 async function openArtifact(

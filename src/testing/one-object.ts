@@ -201,6 +201,12 @@ export class OneObject {
       case "delete-outputs":
         observed.outputsSecret = { state: "absent" };
         break;
+      case "keep-inputs":
+        observed.keptInputs = { digest: effect.digest };
+        break;
+      case "forget-inputs":
+        observed.keptInputs = undefined;
+        break;
       case "release-lock":
         observed.state = { ...observed.state, lock: undefined };
         break;

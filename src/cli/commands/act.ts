@@ -1,5 +1,12 @@
 import { keyOf } from "../../api/kinds.ts";
-import { ACCEPT, APPLIED_BY, END_RUN, REPLAN, REQUESTED_AT } from "../../api/names.ts";
+import {
+  ACCEPT,
+  APPLIED_BY,
+  DELETION_POLICY,
+  END_RUN,
+  REPLAN,
+  REQUESTED_AT,
+} from "../../api/names.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import { type Context, change, keyIn, mustGet, wordFor } from "../context.ts";
 import { target } from "../kinds.ts";
@@ -145,14 +152,23 @@ export async function endRun(
   return finish(context, name, flags);
 }
 
-/** nigari delete NAME [--wait] */
+/** nigari delete NAME [--orphan] [--wait] */
 export async function remove(
   context: Context,
   words: readonly string[],
-  flags: WaitFlags,
+  flags: WaitFlags & { readonly orphan: boolean },
 ): Promise<number> {
   const { kind, name } = target(words);
   if (name === undefined) throw new CliError(EXIT.usage, "Which object? nigari delete NAME");
+  if (flags.orphan) {
+    if (kind !== "Terraform") {
+      throw new CliError(EXIT.usage, `A ${kind} has no resources; leave --orphan out`);
+    }
+    // Also on an object that is being deleted already, and is held up by its destroy.
+    await change(context, name, ({ metadata }) => {
+      metadata.annotations = { ...metadata.annotations, [DELETION_POLICY]: "orphan" };
+    });
+  }
   const object = await mustGet(context, kind, name);
   const uid = object.metadata.uid;
   const ref = { kind, ...keyIn(context, name) };

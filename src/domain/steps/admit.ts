@@ -1,6 +1,7 @@
 import { REASON } from "../../api/names.ts";
 import type { TerraformSpec } from "../../api/terraform.ts";
 import { positiveMs } from "../backoff.ts";
+import { orphanWay } from "../deletion.ts";
 import { fieldsInTheWay } from "../fields.ts";
 import { type Outcome, type Pass, parked, warning } from "../pass.ts";
 
@@ -33,7 +34,8 @@ function wrongDuration(spec: TerraformSpec): string | undefined {
   return wrong === undefined ? undefined : `spec.${wrong} "${spec[wrong]}"`;
 }
 
-function refused(pass: Pass, reason: string, message: string): Outcome {
+function refused(pass: Pass, reason: string, text: string): Outcome {
+  const message = `${text}${orphanWay(pass)}`;
   const known = pass.ready?.message === message;
   return {
     ...parked(pass, `admit: ${message}`, { is: "stalled", reason, message }),

@@ -11,7 +11,10 @@ function applied(spec: ConstructorParameters<typeof OneObject>[0] = {}): OneObje
 }
 
 const destroying = { destroyResourcesOnDeletion: true };
-const letGo = ["delete-plan", "delete-outputs", "remove-finalizer"];
+const letGo = ["delete-plan", "delete-outputs", "forget-inputs", "remove-finalizer"];
+const orphan =
+  "To leave the resources as they are and let the object go: " +
+  '"nigari delete default/app --orphan" (annotation nigari.dev/deletion-policy: orphan)';
 
 describe("a deletion that leaves the resources", () => {
   test("removes what was stored, then the finalizer, and starts nothing", () => {
@@ -88,7 +91,7 @@ describe("a deletion that destroys", () => {
     expect(object.status.run).toMatchObject({ operation: "apply", destroy: true });
     object.applied();
     expect(object.gone).toBe(true);
-    expect(object.asked.slice(-3)).toEqual(letGo);
+    expect(object.asked.slice(-4)).toEqual(letGo);
   });
 
   test("goes straight on if there is nothing to destroy", () => {
@@ -156,7 +159,10 @@ describe("a deletion that destroys", () => {
     object.planned(1);
     object.run({ stage: "apply" });
     object.fails({ stage: "apply", message: "still in use" });
-    expect(object.ready).toBe("False TFExecApplyFailed: error running Destroy: still in use");
+    expect(object.ready).toBe(
+      "False TFExecApplyFailed: error running Destroy: still in use. " +
+        `The deletion is tried again, 15s after each attempt or later. ${orphan}`,
+    );
     expect(object.gone).toBe(false);
     object.after(14_000);
     expect(object.status.run).toBeUndefined();
@@ -187,8 +193,8 @@ describe("a deletion that lacks something to destroy with", () => {
     expect(object.ready).toBe(
       "False ArtifactFailed: Deletion waits: spec.destroyResourcesOnDeletion asks to destroy the " +
         "resources first, and that lacks something: GitRepository default/code does not exist. " +
-        "Bring it back (looked for every 15s), or set spec.destroyResourcesOnDeletion to false " +
-        "to leave the resources as they are",
+        "Bring it back (looked for every 15s), or set spec.destroyResourcesOnDeletion to false. " +
+        orphan,
     );
     expect(object.decisions.at(-1)?.requeueAfterMs).toBe(15_000);
   });
@@ -220,8 +226,9 @@ describe("a deletion that lacks something to destroy with", () => {
     expect(object.gone).toBe(true);
   });
 
-  test("inputs that are gone are named the same way", () => {
+  test("inputs that are gone, and were not kept, are named the same way", () => {
     const object = applied(destroying);
+    object.observed.keptInputs = undefined;
     object.observed.inputs = {
       state: "failed",
       reason: "VarsGenerationFailed",
@@ -268,7 +275,10 @@ describe("a deletion that is held back", () => {
     const object = applied();
     object.edit({ suspend: true });
     object.delete();
-    expect(object.ready).toBe("Unknown Suspended: Deletion waits until spec.suspend is false");
+    expect(object.ready).toBe(
+      "Unknown Suspended: Deletion waits until spec.suspend is false " +
+        `("nigari resume default/app"). ${orphan}`,
+    );
     object.edit({ suspend: false });
     expect(object.gone).toBe(true);
   });

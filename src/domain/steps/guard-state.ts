@@ -2,6 +2,7 @@ import { formatDuration } from "../../api/duration.ts";
 import { ACCEPT_STATE, REASON } from "../../api/names.ts";
 import type { RunStatus } from "../../api/terraform.ts";
 import { intervalMs, retryIntervalMs } from "../backoff.ts";
+import { orphanWay } from "../deletion.ts";
 import { type Outcome, type Pass, waiting, wordFor } from "../pass.ts";
 import { failed, nothingPending } from "../run-results.ts";
 import {
@@ -25,7 +26,7 @@ export function guardState(pass: Pass): Outcome | undefined {
   const verdict = judgeState(pass, seen);
   if (verdict.is !== "struck") return undefined;
   const every = `every ${formatDuration(retryIntervalMs(pass.terraform.spec))}`;
-  const message = messageOf(pass, verdict, every);
+  const message = `${messageOf(pass, verdict, every)}${orphanWay(pass)}`;
   const stalled = { is: "stalled", reason: REASON.stateChanged, message } as const;
   return waiting(pass, `state: ${verdict.guard}`, stalled);
 }
@@ -38,14 +39,15 @@ export function guardState(pass: Pass): Outcome | undefined {
 export function planOnChangedState(pass: Pass, run: RunStatus, struck: Struck): Outcome {
   const { spec } = pass.terraform;
   const againMs = Math.max(intervalMs(spec) ?? 0, retryIntervalMs(spec));
-  const message = messageOf(pass, struck, `every ${formatDuration(againMs)}, and on request`);
+  const looks = `every ${formatDuration(againMs)}, and on request`;
   const outcome = failed(pass, run, {
     stage: "plan",
     reason: REASON.stateChanged,
-    message,
+    message: messageOf(pass, struck, looks),
     againMs,
     fields: { stateInQuestion: struck.word, plan: nothingPending(pass.fields.plan) },
   });
+  const { message } = outcome.standing;
   return { ...outcome, standing: { is: "stalled", reason: REASON.stateChanged, message } };
 }
 

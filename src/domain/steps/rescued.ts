@@ -2,6 +2,7 @@ import { keyOf, keyText } from "../../api/kinds.ts";
 import { REASON } from "../../api/names.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import { retryIntervalMs } from "../backoff.ts";
+import { orphanWay } from "../deletion.ts";
 import { change, type Outcome, type Pass, warning } from "../pass.ts";
 
 /**
@@ -22,7 +23,7 @@ export function rescued(pass: Pass): Outcome | undefined {
   const message =
     `State that a run could not write is kept aside: ${named.join(", ")}. ` +
     `${way(state, first.id)}, or drop it with "nigari state push ${state} --drop ${first.id}"; ` +
-    "nothing is planned or applied before";
+    `nothing is planned or applied before${orphanWay(pass)}`;
   return {
     why: "rescued: state is kept aside",
     fields: change(pass.fields, { nextDueAt: undefined }),

@@ -1,5 +1,6 @@
 import { FINALIZER, REASON } from "../../api/names.ts";
 import type { Operation, RunStatus } from "../../api/terraform.ts";
+import { orphanWay } from "../deletion.ts";
 import type { Effect } from "../facts.ts";
 import type { Ground } from "../ground.ts";
 import { changedInputs } from "../input-words.ts";
@@ -176,7 +177,8 @@ function lockedBy(pass: Pass, intent: Intent): Locked {
     const why = `spec.tfstate orders it: lock of ${lockText(lock)}`;
     return { before: [{ do: "release-lock", lockId: lock.id, why }], released: lock.id };
   }
-  const message = `State is locked by ${lockText(lock)}. ${lockWay(pass, lock)}`;
+  const way = `${lockWay(pass, lock)}${orphanWay(pass)}`;
+  const message = `State is locked by ${lockText(lock)}. ${way}`;
   const outcome = waiting(
     pass,
     "start: the state is locked",

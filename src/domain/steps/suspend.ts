@@ -1,4 +1,5 @@
-import { type Outcome, type Pass, parked } from "../pass.ts";
+import { orphanWay } from "../deletion.ts";
+import { type Outcome, type Pass, parked, wordFor } from "../pass.ts";
 
 /**
  * Starts nothing while spec.suspend holds, also no deletion. A run that was under way has been
@@ -8,8 +9,10 @@ import { type Outcome, type Pass, parked } from "../pass.ts";
  */
 export function suspend(pass: Pass): Outcome | undefined {
   if (pass.terraform.spec.suspend !== true) return undefined;
-  const what = pass.deleting ? "Deletion waits" : "Nothing is started";
-  const message = `${what} until spec.suspend is false`;
+  const resume = `spec.suspend is false ("nigari resume ${wordFor(pass)}")`;
+  const message = pass.deleting
+    ? `Deletion waits until ${resume}${orphanWay(pass)}`
+    : "Nothing is started until spec.suspend is false";
   return parked(pass, "suspend: spec.suspend is true", {
     is: "suspended",
     message,
