@@ -13,7 +13,7 @@ import { sha256Hex } from "./canonical.ts";
 import type { Events } from "./events.ts";
 import type { Inputs } from "./inputs.ts";
 import type { Janitor } from "./janitor.ts";
-import { forgetInputs, keepInputs, TooLargeToKeep } from "./kept-inputs.ts";
+import { CannotKeep, forgetInputs, keepInputs } from "./kept-inputs.ts";
 import { stateIdOf } from "./order.ts";
 import { deleteOutputs, OutputsTrouble, writeOutputs } from "./outputs.ts";
 import type { Pass } from "./pass.ts";
@@ -166,7 +166,7 @@ function failureOf(effect: Effect, error: unknown): FailedEffect {
 }
 
 function isTransient(error: unknown): boolean {
-  const lasting = [OutputsTrouble, EffectTrouble, TooLargeToKeep];
+  const lasting = [OutputsTrouble, EffectTrouble, CannotKeep];
   if (lasting.some((each) => error instanceof each)) return false;
   if (error instanceof StoreError) {
     return error.code !== "Invalid" && error.code !== "Forbidden";

@@ -6,7 +6,7 @@ import type { ObjectStore } from "../ports/object-store.ts";
 import { seededRandom, VirtualClock } from "../testing/fakes/clock.ts";
 import { terraformOf } from "../testing/one-object.ts";
 import { type Inputs, resolveInputs } from "./inputs.ts";
-import { forgetInputs, keepInputs, loadKeptInputs, TooLargeToKeep } from "./kept-inputs.ts";
+import { CannotKeep, forgetInputs, keepInputs, loadKeptInputs } from "./kept-inputs.ts";
 
 const call = { signal: new AbortController().signal };
 const digestKey = new Uint8Array(32);
@@ -101,10 +101,22 @@ describe("inputs that were kept", () => {
     expect(await loadKeptInputs(other, ports(), call)).toBeUndefined();
     await forgetInputs(other, store, call);
     expect(await kept()).toBeDefined();
+    await keepInputs(other, { inputs, digest: inputs.digest, as: "good" }, store, call);
+    expect(await kept(), "an object of the same name takes its place").toBeUndefined();
+    await forgetInputs(other, store, call);
+    await keep(inputs, inputs.digest, "good");
     await forgetInputs(terraform, store, call);
     await forgetInputs(terraform, store, call);
     expect(await kept()).toBeUndefined();
     expect(await secrets()).toHaveLength(1);
+  });
+
+  test("never take the place of a Secret of somebody's", async () => {
+    const metadata = { namespace: "default", name: `tfinputs-${terraform.metadata.name}` };
+    await store.create({ apiVersion: "v1", kind: "Secret", metadata }, call);
+    const inputs = await now();
+    await expect(keep(inputs, inputs.digest, "good")).rejects.toThrow("rename or delete it");
+    expect(await kept()).toBeUndefined();
   });
 
   test("that take too much room are refused, and none that are broken are used", async () => {
@@ -112,7 +124,7 @@ describe("inputs that were kept", () => {
     const random = seededRandom(2);
     const content = Buffer.from(random.hex(1_300_000), "hex");
     const files = [{ location: "workspace" as const, path: "a", content }];
-    await expect(keep({ ...inputs, files }, inputs.digest, "good")).rejects.toThrow(TooLargeToKeep);
+    await expect(keep({ ...inputs, files }, inputs.digest, "good")).rejects.toThrow(CannotKeep);
     await keep(inputs, inputs.digest, "good");
     const own = (await secrets()).find(({ metadata }) => metadata.name !== "vars");
     if (own === undefined) throw new Error("Nothing was kept");

@@ -3,7 +3,7 @@ import type { Secret } from "../api/core.ts";
 import { keyOf } from "../api/kinds.ts";
 import type { Terraform } from "../api/terraform.ts";
 import type { Call } from "../ports/call.ts";
-import { isStoreError, type ObjectStore } from "../ports/object-store.ts";
+import { describeRef, isStoreError, type ObjectStore } from "../ports/object-store.ts";
 import type { OrderedFile } from "../ports/runner.ts";
 import { backendOf } from "./backend.ts";
 import { digestOfInputs, type InputPorts, type Inputs } from "./inputs.ts";
@@ -28,13 +28,13 @@ type Kept = Pick<
 >;
 
 /** The inputs cannot be kept, now or later. */
-export class TooLargeToKeep extends Error {
-  override readonly name = "TooLargeToKeep";
+export class CannotKeep extends Error {
+  override readonly name = "CannotKeep";
 }
 
 /**
  * Keeps the inputs of this digest. `inputs` are those of now, if they could be read: they may be
- * others by the time that an apply has succeeded. Fails with StoreError or TooLargeToKeep.
+ * others by the time that an apply has succeeded. Fails with StoreError or CannotKeep.
  */
 export async function keepInputs(
   terraform: Terraform,
@@ -54,6 +54,7 @@ export async function keepInputs(
     data: { ...secret?.data, [as]: packed },
   };
   if (secret === undefined) {
+    await clearAway(terraform, store, call);
     await store.create(newSecret(terraform, next), call);
     return;
   }
@@ -99,29 +100,40 @@ export async function forgetInputs(
 
 const annotation = (as: Keep) => `nigari.dev/inputs-${as}`;
 
-/** By the object's identity: another one of the same name must not find them. */
-function nameOf(terraform: Terraform): string {
-  const { name, uid = "" } = terraform.metadata;
-  return objectName(`tfinputs-${name}-${uid.slice(0, 8)}`);
+function refOf(terraform: Terraform) {
+  const { namespace, name } = keyOf(terraform);
+  return { kind: "Secret", namespace, name: objectName(`tfinputs-${name}`) } as const;
 }
 
+/** Only that of this very object: another one had the same name before, or somebody else has it. */
 async function ownSecret(
   terraform: Terraform,
   store: ObjectStore,
   call: Call,
 ): Promise<Secret | undefined> {
-  const { namespace } = keyOf(terraform);
-  const found = await store.get({ kind: "Secret", namespace, name: nameOf(terraform) }, call);
+  const found = await store.get(refOf(terraform), call);
   return found !== undefined && isOwnedBy(found.metadata, terraform) ? found : undefined;
+}
+
+/** What an object of the same name has left is of no use any more. */
+async function clearAway(terraform: Terraform, store: ObjectStore, call: Call): Promise<void> {
+  const found = await store.get(refOf(terraform), call);
+  if (found === undefined) return;
+  const owners = found.metadata.ownerReferences ?? [];
+  if (!owners.some(({ kind, name }) => kind === "Terraform" && name === terraform.metadata.name)) {
+    throw new CannotKeep(`${describeRef(refOf(terraform))} is not Nigari's; rename or delete it`);
+  }
+  const { uid } = found.metadata;
+  await store.delete(refOf(terraform), uid === undefined ? {} : { uid }, call);
 }
 
 function newSecret(
   terraform: Terraform,
   { annotations, data }: { annotations: Record<string, string>; data: Record<string, string> },
 ): Secret {
-  const { namespace } = keyOf(terraform);
+  const { namespace, name } = refOf(terraform);
   const ownerReferences = [ownedBy(terraform, false)];
-  const metadata = { namespace, name: nameOf(terraform), annotations, ownerReferences };
+  const metadata = { namespace, name, annotations, ownerReferences };
   return { apiVersion: "v1", kind: "Secret", type: "Opaque", metadata, data };
 }
 
@@ -133,7 +145,7 @@ function pack(inputs: Inputs): string {
   const text = JSON.stringify({ variables, env, backendConfig, cliConfig, sensitive, files });
   const packed = gzipSync(text);
   if (packed.length <= PACKED_BYTES_MAX) return packed.toString("base64");
-  throw new TooLargeToKeep(`They take ${packed.length} bytes, and ${PACKED_BYTES_MAX} are kept`);
+  throw new CannotKeep(`They take ${packed.length} bytes, and ${PACKED_BYTES_MAX} are kept`);
 }
 
 function unpack(packed: string | undefined): Kept | undefined {
