@@ -66,6 +66,7 @@ export interface ArtifactFact {
   readonly revision: string;
   /** `sha256:<hex>`. */
   readonly digest: string;
+  /** Empty: wherever it is kept by its digest. */
   readonly url: string;
   readonly sizeBytes: number | undefined;
 }

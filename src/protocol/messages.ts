@@ -1,6 +1,13 @@
 import { create, fromJsonString, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
 import type { Stage } from "../api/terraform.ts";
-import type { HealthFact, Inventory, LockFact, OutputFact, RunOutcome } from "../domain/facts.ts";
+import type {
+  HealthFact,
+  Inventory,
+  LockFact,
+  OutputFact,
+  PlannedOn,
+  RunOutcome,
+} from "../domain/facts.ts";
 import type { RunEvent, StartOrder } from "../ports/runner.ts";
 import {
   type Entry,
@@ -201,7 +208,8 @@ function outcomeToMessage(outcome: RunOutcome): OutcomeMessage {
     case "planned": {
       const { changes, summary, planDigest, nothingToDestroy } = outcome;
       const found = foundToMessage(outcome);
-      const value = { changes, ...summary, planDigest, nothingToDestroy, ...found };
+      const on = outcome.state === undefined ? {} : { plannedOn: plannedOnTo(outcome.state) };
+      const value = { changes, ...summary, planDigest, nothingToDestroy, ...found, ...on };
       return { kind: { case: "planned", value } };
     }
     case "applied":
@@ -236,7 +244,8 @@ function outcomeFromMessage({ kind }: Outcome): RunOutcome {
       const { add, change, destroy, import: imported } = kind.value;
       const summary = { add, change, destroy, import: imported };
       const found = foundFromMessage(kind.value);
-      return { kind: "planned", changes, summary, planDigest, nothingToDestroy, ...found };
+      const on = plannedOnFrom(kind.value.plannedOn);
+      return { kind: "planned", changes, summary, planDigest, nothingToDestroy, ...found, ...on };
     }
     case "applied":
       return { kind: "applied", ...foundFromMessage(kind.value) };
@@ -256,6 +265,21 @@ function outcomeFromMessage({ kind }: Outcome): RunOutcome {
     default:
       throw new MessageError("The outcome is of a kind not known to this version");
   }
+}
+
+function plannedOnTo(state: PlannedOn) {
+  if (state.state === "absent") return { serial: 0n, lineage: "" };
+  const { serial, lineage, resources } = state;
+  return { serial: BigInt(serial), lineage, ...(resources === undefined ? {} : { resources }) };
+}
+
+function plannedOnFrom(
+  found: { serial: bigint; lineage: string; resources?: number | undefined } | undefined,
+): { state?: PlannedOn } {
+  if (found === undefined) return {};
+  const { lineage, resources } = found;
+  if (lineage === "") return { state: { state: "absent" } };
+  return { state: { state: "present", serial: Number(found.serial), lineage, resources } };
 }
 
 function stageAndMessage({ stage, message }: { stage: string; message: string }) {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Stage } from "../api/terraform.ts";
 import { moveDurably, writeDurably } from "../protocol/durable.ts";
 import type { Inventory, RunOutcome } from "../protocol/messages.ts";
+import { readPlannedOn } from "../protocol/plan-state.ts";
 import { notInState } from "../protocol/tofu-state.ts";
 import {
   applyArguments,
@@ -259,6 +260,7 @@ class Operation {
     return {
       kind: "planned",
       changes,
+      state: await readPlannedOn(plan),
       summary: summaryOf(json),
       planDigest: await digestOf(plan),
       nothingToDestroy: order.destroy && !changes,

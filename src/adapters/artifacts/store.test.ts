@@ -72,6 +72,12 @@ describe("keep and open", () => {
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
+  test("an archive is found by its digest alone, long after its source has gone", async () => {
+    const kept = await store().keep(content("abc"), call());
+    const opened = await store().open({ ...fact(kept), url: "" }, call());
+    expect(opened.sizeBytes).toBe(3);
+  });
+
   test("an archive that is too large leaves nothing behind", async () => {
     const keeping = store(10).keep(content("12345678", "9abc"), call());
     await expect(keeping).rejects.toThrow("larger than 10 bytes");

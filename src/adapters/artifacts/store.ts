@@ -105,7 +105,8 @@ function hexOf(digest: string): string {
 
 /** Only archives of this very folder are opened: a URL in a status is no leave to read any file. */
 function refuseForeign(url: string, path: string): void {
-  if (url === pathToFileURL(path).href) return;
+  // Without an address it is meant by its digest alone, long after its source has gone.
+  if (url === "" || url === pathToFileURL(path).href) return;
   throw new ArtifactError(
     `Artifact ${url} does not lie in this engine's data directory; ` +
       "reconcile its source, so that it is made again",

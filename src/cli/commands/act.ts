@@ -160,19 +160,22 @@ export async function remove(
 ): Promise<number> {
   const { kind, name } = target(words);
   if (name === undefined) throw new CliError(EXIT.usage, "Which object? nigari delete NAME");
+  if (flags.orphan && kind !== "Terraform") {
+    throw new CliError(EXIT.usage, `A ${kind} has no resources; leave --orphan out`);
+  }
+  const object = await mustGet(context, kind, name);
   if (flags.orphan) {
-    if (kind !== "Terraform") {
-      throw new CliError(EXIT.usage, `A ${kind} has no resources; leave --orphan out`);
-    }
     // Also on an object that is being deleted already, and is held up by its destroy.
     await change(context, name, ({ metadata }) => {
       metadata.annotations = { ...metadata.annotations, [DELETION_POLICY]: "orphan" };
     });
   }
-  const object = await mustGet(context, kind, name);
-  const uid = object.metadata.uid;
-  const ref = { kind, ...keyIn(context, name) };
-  await context.world.store.delete(ref, uid === undefined ? {} : { uid }, context.call());
+  // One that leaves already may be gone by now: its last word was all it waited for.
+  if (object.metadata.deletionTimestamp === undefined || !flags.orphan) {
+    const { uid } = object.metadata;
+    const ref = { kind, ...keyIn(context, name) };
+    await context.world.store.delete(ref, uid === undefined ? {} : { uid }, context.call());
+  }
   context.shell.out.write(`Deletion of ${kind} ${name} requested\n`);
   if (object.metadata.labels?.[APPLIED_BY]?.startsWith("up-") === true) {
     context.shell.out.error(

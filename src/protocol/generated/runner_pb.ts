@@ -21,7 +21,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file runner.proto.
  */
 export const file_runner: GenFile = /*@__PURE__*/
-  fileDesc("CgxydW5uZXIucHJvdG8SEG5pZ2FyaS5ydW5uZXIudjEiKAoMSGVsbG9SZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0ikgEKDUhlbGxvUmVzcG9uc2USGAoQcHJvdG9jb2xfdmVyc2lvbhgBIAEoDRIWCg5ydW5uZXJfdmVyc2lvbhgCIAEoCRIOCgZydW5faWQYAyABKAkSDwoHYm9vdF9pZBgEIAEoCRILCgNwaWQYBSABKA0SDwoHc3RhcnRlZBgGIAEoCBIQCghmaW5pc2hlZBgHIAEoCCJZCg5QdXRGaWxlUmVxdWVzdBIuCgZoZWFkZXIYASABKAsyHC5uaWdhcmkucnVubmVyLnYxLkZpbGVIZWFkZXJIABIPCgVjaHVuaxgCIAEoDEgAQgYKBHBhcnQiPgoKRmlsZUhlYWRlchIMCgRuYW1lGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRISCgpzaXplX2J5dGVzGAMgASgEIhEKD1B1dEZpbGVSZXNwb25zZSKLCgoMU3RhcnRSZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0SDgoGcnVuX2lkGAIgASgJEg0KBWVwb2NoGAMgASgEEhEKCW5hbWVzcGFjZRgEIAEoCRIMCgRuYW1lGAUgASgJEi4KCW9wZXJhdGlvbhgGIAEoDjIbLm5pZ2FyaS5ydW5uZXIudjEuT3BlcmF0aW9uEg8KB2Rlc3Ryb3kYByABKAgSDAoEcGF0aBgIIAEoCRIXCg9hcnRpZmFjdF9kaWdlc3QYCSABKAkSGAoLcGxhbl9kaWdlc3QYCiABKAlIAIgBARI0CgNlbnYYCyADKAsyJy5uaWdhcmkucnVubmVyLnYxLlN0YXJ0UmVxdWVzdC5FbnZFbnRyeRIRCgl2YXJpYWJsZXMYDCABKAkSFAoHYmFja2VuZBgNIAEoCUgBiAEBEkkKDmJhY2tlbmRfY29uZmlnGA4gAygLMjEubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuQmFja2VuZENvbmZpZ0VudHJ5EhEKCXdvcmtzcGFjZRgPIAEoCRIcChR3b3Jrc3BhY2VfYnlfYWRkcmVzcxgQIAEoCBIPCgd1cGdyYWRlGBEgASgIEgwKBGxvY2sYEiABKAgSFAoMbG9ja190aW1lb3V0GBMgASgJEg8KB3JlZnJlc2gYFCABKAgSDwoHdGFyZ2V0cxgVIAMoCRITCgtwYXJhbGxlbGlzbRgWIAEoDRIRCgl2YXJfZmlsZXMYFyADKAkSNQoNcmVhZGFibGVfcGxhbhgYIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuUmVhZGFibGVQbGFuEg8KB291dHB1dHMYGSABKAgSEQoJc2Vuc2l0aXZlGBogAygJEkgKDnN0YWdlX2xpbWl0X21zGBsgAygLMjAubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuU3RhZ2VMaW1pdE1zRW50cnkSGgoSb3V0cHV0X2xpbWl0X2J5dGVzGBwgASgEEisKBWZpbGVzGB0gAygLMhwubmlnYXJpLnJ1bm5lci52MS5NYXBwZWRGaWxlEhcKCmNsaV9jb25maWcYHiABKAlIAogBARIYChBiYWNrZW5kX3JlcXVpcmVkGB8gASgIEjQKDWhlYWx0aF9jaGVja3MYKCADKAsyHS5uaWdhcmkucnVubmVyLnYxLkhlYWx0aENoZWNrEkUKDG91dHB1dF9uYW1lcxgpIAMoCzIvLm5pZ2FyaS5ydW5uZXIudjEuU3RhcnRSZXF1ZXN0Lk91dHB1dE5hbWVzRW50cnkSEQoJaW52ZW50b3J5GCogASgIEhMKBnVubG9jaxgrIAEoCUgDiAEBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNAoSQmFja2VuZENvbmZpZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMwoRU3RhZ2VMaW1pdE1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ARoyChBPdXRwdXROYW1lc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDgoMX3BsYW5fZGlnZXN0QgoKCF9iYWNrZW5kQg0KC19jbGlfY29uZmlnQgkKB191bmxvY2siXQoKTWFwcGVkRmlsZRIwCghsb2NhdGlvbhgBIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuRmlsZUxvY2F0aW9uEgwKBHBhdGgYAiABKAkSDwoHY29udGVudBgDIAEoDCJwCgtIZWFsdGhDaGVjaxIMCgRuYW1lGAEgASgJEi8KBHR5cGUYAiABKA4yIS5uaWdhcmkucnVubmVyLnYxLkhlYWx0aENoZWNrVHlwZRIOCgZ0YXJnZXQYAyABKAkSEgoKdGltZW91dF9tcxgEIAEoBCIPCg1TdGFydFJlc3BvbnNlIjkKDFdhdGNoUmVxdWVzdBIVCg1mcm9tX3NlcXVlbmNlGAEgASgEEhIKCmxvZ19vZmZzZXQYAiABKAQingEKDVdhdGNoUmVzcG9uc2USMAoJaGVhcnRiZWF0GAEgASgLMhsubmlnYXJpLnJ1bm5lci52MS5IZWFydGJlYXRIABIoCgNsb2cYAiABKAsyGS5uaWdhcmkucnVubmVyLnYxLkxvZ0xpbmVIABIoCgVlbnRyeRgDIAEoCzIXLm5pZ2FyaS5ydW5uZXIudjEuRW50cnlIAEIHCgVldmVudCILCglIZWFydGJlYXQiJwoHTG9nTGluZRIOCgZvZmZzZXQYASABKAQSDAoEbGluZRgCIAEoCSKuAQoFRW50cnkSEAoIc2VxdWVuY2UYASABKAQSLQoFc3RhZ2UYAiABKAsyHC5uaWdhcmkucnVubmVyLnYxLlN0YWdlQmVndW5IABIuCghwcm9ncmVzcxgDIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NIABIsCgdvdXRjb21lGAQgASgLMhkubmlnYXJpLnJ1bm5lci52MS5PdXRjb21lSABCBgoEYm9keSInCgpTdGFnZUJlZ3VuEg0KBXN0YWdlGAEgASgJEgoKAmF0GAIgASgJIlwKCFByb2dyZXNzEhAKCHJlc291cmNlGAEgASgJEg4KBmFjdGlvbhgCIAEoCRIuCgVzdGF0ZRgDIAEoDjIfLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NTdGF0ZSL7AQoHT3V0Y29tZRIsCgdwbGFubmVkGAEgASgLMhkubmlnYXJpLnJ1bm5lci52MS5QbGFubmVkSAASLAoHYXBwbGllZBgCIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuQXBwbGllZEgAEioKBmZhaWxlZBgDIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuRmFpbGVkSAASMAoJY2FuY2VsbGVkGAQgASgLMhsubmlnYXJpLnJ1bm5lci52MS5DYW5jZWxsZWRIABIuCghvcnBoYW5lZBgFIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuT3JwaGFuZWRIAEIGCgRraW5kIsMCCgdQbGFubmVkEg8KB2NoYW5nZXMYASABKAgSCwoDYWRkGAIgASgNEg4KBmNoYW5nZRgDIAEoDRIPCgdkZXN0cm95GAQgASgNEg4KBmltcG9ydBgFIAEoDRITCgtwbGFuX2RpZ2VzdBgGIAEoCRIaChJub3RoaW5nX3RvX2Rlc3Ryb3kYByABKAgSLwoHb3V0cHV0cxgIIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBEi0KBmhlYWx0aBgJIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuSGVhbHRoSAGIAQESMwoJaW52ZW50b3J5GAogASgLMhsubmlnYXJpLnJ1bm5lci52MS5JbnZlbnRvcnlIAogBAUIKCghfb3V0cHV0c0IJCgdfaGVhbHRoQgwKCl9pbnZlbnRvcnkiwwEKB0FwcGxpZWQSLwoHb3V0cHV0cxgBIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBEi0KBmhlYWx0aBgCIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuSGVhbHRoSAGIAQESMwoJaW52ZW50b3J5GAMgASgLMhsubmlnYXJpLnJ1bm5lci52MS5JbnZlbnRvcnlIAogBAUIKCghfb3V0cHV0c0IJCgdfaGVhbHRoQgwKCl9pbnZlbnRvcnkiNwoGSGVhbHRoEi0KBWl0ZW1zGAEgAygLMh4ubmlnYXJpLnJ1bm5lci52MS5IZWFsdGhSZXN1bHQiPgoMSGVhbHRoUmVzdWx0EgwKBG5hbWUYASABKAkSFAoHdHJvdWJsZRgCIAEoCUgAiAEBQgoKCF90cm91YmxlIkoKCUludmVudG9yeRIvCgVpdGVtcxgBIAMoCzIgLm5pZ2FyaS5ydW5uZXIudjEuSW52ZW50b3J5RW50cnkSDAoEbW9yZRgCIAEoDSI4Cg5JbnZlbnRvcnlFbnRyeRIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSCgoCaWQYAyABKAkiMgoHT3V0cHV0cxInCgVpdGVtcxgBIAMoCzIYLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0IikKBk91dHB1dBIMCgRuYW1lGAEgASgJEhEKCXNlbnNpdGl2ZRgCIAEoCCLRAQoGRmFpbGVkEg0KBXN0YWdlGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEhYKCWV4aXRfY29kZRgEIAEoDUgAiAEBEikKBGxvY2sYBSABKAsyFi5uaWdhcmkucnVubmVyLnYxLkxvY2tIAYgBARISCgpwbGFuX3N0YWxlGAYgASgIEhUKDXN0YXRlX3Jlc2N1ZWQYByABKAgSEgoKdW5yZWNvcmRlZBgIIAMoCUIMCgpfZXhpdF9jb2RlQgcKBV9sb2NrIkMKBExvY2sSCgoCaWQYASABKAkSEQoJb3BlcmF0aW9uGAIgASgJEgsKA3dobxgDIAEoCRIPCgdjcmVhdGVkGAQgASgJIisKCUNhbmNlbGxlZBINCgVzdGFnZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJImoKCE9ycGhhbmVkEg0KBXN0YWdlGAEgASgJEhYKCWV4aXRfY29kZRgCIAEoDUgAiAEBEhIKCnVucmVjb3JkZWQYAyADKAkSFQoNc3RhdGVfcmVzY3VlZBgEIAEoCEIMCgpfZXhpdF9jb2RlIiEKDUNhbmNlbFJlcXVlc3QSEAoIZ3JhY2VfbXMYASABKAQiEAoOQ2FuY2VsUmVzcG9uc2UiHwoPUmVhZEZpbGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiWwoQUmVhZEZpbGVSZXNwb25zZRIuCgZoZWFkZXIYASABKAsyHC5uaWdhcmkucnVubmVyLnYxLkZpbGVIZWFkZXJIABIPCgVjaHVuaxgCIAEoDEgAQgYKBHBhcnQiEAoOUmVsZWFzZVJlcXVlc3QiEQoPUmVsZWFzZVJlc3BvbnNlKmIKDEZpbGVMb2NhdGlvbhIdChlGSUxFX0xPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSRklMRV9MT0NBVElPTl9IT01FEAESGwoXRklMRV9MT0NBVElPTl9XT1JLU1BBQ0UQAiprCg9IZWFsdGhDaGVja1R5cGUSIQodSEVBTFRIX0NIRUNLX1RZUEVfVU5TUEVDSUZJRUQQABIZChVIRUFMVEhfQ0hFQ0tfVFlQRV9UQ1AQARIaChZIRUFMVEhfQ0hFQ0tfVFlQRV9IVFRQEAIqTwoJT3BlcmF0aW9uEhkKFU9QRVJBVElPTl9VTlNQRUNJRklFRBAAEhIKDk9QRVJBVElPTl9QTEFOEAESEwoPT1BFUkFUSU9OX0FQUExZEAIqdgoMUmVhZGFibGVQbGFuEh0KGVJFQURBQkxFX1BMQU5fVU5TUEVDSUZJRUQQABIWChJSRUFEQUJMRV9QTEFOX05PTkUQARIWChJSRUFEQUJMRV9QTEFOX0pTT04QAhIXChNSRUFEQUJMRV9QTEFOX0hVTUFOEAMqfwoNUHJvZ3Jlc3NTdGF0ZRIeChpQUk9HUkVTU19TVEFURV9VTlNQRUNJRklFRBAAEhoKFlBST0dSRVNTX1NUQVRFX1NUQVJURUQQARIXChNQUk9HUkVTU19TVEFURV9ET05FEAISGQoVUFJPR1JFU1NfU1RBVEVfRkFJTEVEEAMyrAQKBlJ1bm5lchJICgVIZWxsbxIeLm5pZ2FyaS5ydW5uZXIudjEuSGVsbG9SZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5IZWxsb1Jlc3BvbnNlElAKB1B1dEZpbGUSIC5uaWdhcmkucnVubmVyLnYxLlB1dEZpbGVSZXF1ZXN0GiEubmlnYXJpLnJ1bm5lci52MS5QdXRGaWxlUmVzcG9uc2UoARJICgVTdGFydBIeLm5pZ2FyaS5ydW5uZXIudjEuU3RhcnRSZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlc3BvbnNlEkoKBVdhdGNoEh4ubmlnYXJpLnJ1bm5lci52MS5XYXRjaFJlcXVlc3QaHy5uaWdhcmkucnVubmVyLnYxLldhdGNoUmVzcG9uc2UwARJLCgZDYW5jZWwSHy5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlcXVlc3QaIC5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlc3BvbnNlElMKCFJlYWRGaWxlEiEubmlnYXJpLnJ1bm5lci52MS5SZWFkRmlsZVJlcXVlc3QaIi5uaWdhcmkucnVubmVyLnYxLlJlYWRGaWxlUmVzcG9uc2UwARJOCgdSZWxlYXNlEiAubmlnYXJpLnJ1bm5lci52MS5SZWxlYXNlUmVxdWVzdBohLm5pZ2FyaS5ydW5uZXIudjEuUmVsZWFzZVJlc3BvbnNlYgZwcm90bzM");
+  fileDesc("CgxydW5uZXIucHJvdG8SEG5pZ2FyaS5ydW5uZXIudjEiKAoMSGVsbG9SZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0ikgEKDUhlbGxvUmVzcG9uc2USGAoQcHJvdG9jb2xfdmVyc2lvbhgBIAEoDRIWCg5ydW5uZXJfdmVyc2lvbhgCIAEoCRIOCgZydW5faWQYAyABKAkSDwoHYm9vdF9pZBgEIAEoCRILCgNwaWQYBSABKA0SDwoHc3RhcnRlZBgGIAEoCBIQCghmaW5pc2hlZBgHIAEoCCJZCg5QdXRGaWxlUmVxdWVzdBIuCgZoZWFkZXIYASABKAsyHC5uaWdhcmkucnVubmVyLnYxLkZpbGVIZWFkZXJIABIPCgVjaHVuaxgCIAEoDEgAQgYKBHBhcnQiPgoKRmlsZUhlYWRlchIMCgRuYW1lGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRISCgpzaXplX2J5dGVzGAMgASgEIhEKD1B1dEZpbGVSZXNwb25zZSKLCgoMU3RhcnRSZXF1ZXN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKA0SDgoGcnVuX2lkGAIgASgJEg0KBWVwb2NoGAMgASgEEhEKCW5hbWVzcGFjZRgEIAEoCRIMCgRuYW1lGAUgASgJEi4KCW9wZXJhdGlvbhgGIAEoDjIbLm5pZ2FyaS5ydW5uZXIudjEuT3BlcmF0aW9uEg8KB2Rlc3Ryb3kYByABKAgSDAoEcGF0aBgIIAEoCRIXCg9hcnRpZmFjdF9kaWdlc3QYCSABKAkSGAoLcGxhbl9kaWdlc3QYCiABKAlIAIgBARI0CgNlbnYYCyADKAsyJy5uaWdhcmkucnVubmVyLnYxLlN0YXJ0UmVxdWVzdC5FbnZFbnRyeRIRCgl2YXJpYWJsZXMYDCABKAkSFAoHYmFja2VuZBgNIAEoCUgBiAEBEkkKDmJhY2tlbmRfY29uZmlnGA4gAygLMjEubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuQmFja2VuZENvbmZpZ0VudHJ5EhEKCXdvcmtzcGFjZRgPIAEoCRIcChR3b3Jrc3BhY2VfYnlfYWRkcmVzcxgQIAEoCBIPCgd1cGdyYWRlGBEgASgIEgwKBGxvY2sYEiABKAgSFAoMbG9ja190aW1lb3V0GBMgASgJEg8KB3JlZnJlc2gYFCABKAgSDwoHdGFyZ2V0cxgVIAMoCRITCgtwYXJhbGxlbGlzbRgWIAEoDRIRCgl2YXJfZmlsZXMYFyADKAkSNQoNcmVhZGFibGVfcGxhbhgYIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuUmVhZGFibGVQbGFuEg8KB291dHB1dHMYGSABKAgSEQoJc2Vuc2l0aXZlGBogAygJEkgKDnN0YWdlX2xpbWl0X21zGBsgAygLMjAubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlcXVlc3QuU3RhZ2VMaW1pdE1zRW50cnkSGgoSb3V0cHV0X2xpbWl0X2J5dGVzGBwgASgEEisKBWZpbGVzGB0gAygLMhwubmlnYXJpLnJ1bm5lci52MS5NYXBwZWRGaWxlEhcKCmNsaV9jb25maWcYHiABKAlIAogBARIYChBiYWNrZW5kX3JlcXVpcmVkGB8gASgIEjQKDWhlYWx0aF9jaGVja3MYKCADKAsyHS5uaWdhcmkucnVubmVyLnYxLkhlYWx0aENoZWNrEkUKDG91dHB1dF9uYW1lcxgpIAMoCzIvLm5pZ2FyaS5ydW5uZXIudjEuU3RhcnRSZXF1ZXN0Lk91dHB1dE5hbWVzRW50cnkSEQoJaW52ZW50b3J5GCogASgIEhMKBnVubG9jaxgrIAEoCUgDiAEBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNAoSQmFja2VuZENvbmZpZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMwoRU3RhZ2VMaW1pdE1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ARoyChBPdXRwdXROYW1lc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDgoMX3BsYW5fZGlnZXN0QgoKCF9iYWNrZW5kQg0KC19jbGlfY29uZmlnQgkKB191bmxvY2siXQoKTWFwcGVkRmlsZRIwCghsb2NhdGlvbhgBIAEoDjIeLm5pZ2FyaS5ydW5uZXIudjEuRmlsZUxvY2F0aW9uEgwKBHBhdGgYAiABKAkSDwoHY29udGVudBgDIAEoDCJwCgtIZWFsdGhDaGVjaxIMCgRuYW1lGAEgASgJEi8KBHR5cGUYAiABKA4yIS5uaWdhcmkucnVubmVyLnYxLkhlYWx0aENoZWNrVHlwZRIOCgZ0YXJnZXQYAyABKAkSEgoKdGltZW91dF9tcxgEIAEoBCIPCg1TdGFydFJlc3BvbnNlIjkKDFdhdGNoUmVxdWVzdBIVCg1mcm9tX3NlcXVlbmNlGAEgASgEEhIKCmxvZ19vZmZzZXQYAiABKAQingEKDVdhdGNoUmVzcG9uc2USMAoJaGVhcnRiZWF0GAEgASgLMhsubmlnYXJpLnJ1bm5lci52MS5IZWFydGJlYXRIABIoCgNsb2cYAiABKAsyGS5uaWdhcmkucnVubmVyLnYxLkxvZ0xpbmVIABIoCgVlbnRyeRgDIAEoCzIXLm5pZ2FyaS5ydW5uZXIudjEuRW50cnlIAEIHCgVldmVudCILCglIZWFydGJlYXQiJwoHTG9nTGluZRIOCgZvZmZzZXQYASABKAQSDAoEbGluZRgCIAEoCSKuAQoFRW50cnkSEAoIc2VxdWVuY2UYASABKAQSLQoFc3RhZ2UYAiABKAsyHC5uaWdhcmkucnVubmVyLnYxLlN0YWdlQmVndW5IABIuCghwcm9ncmVzcxgDIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NIABIsCgdvdXRjb21lGAQgASgLMhkubmlnYXJpLnJ1bm5lci52MS5PdXRjb21lSABCBgoEYm9keSInCgpTdGFnZUJlZ3VuEg0KBXN0YWdlGAEgASgJEgoKAmF0GAIgASgJIlwKCFByb2dyZXNzEhAKCHJlc291cmNlGAEgASgJEg4KBmFjdGlvbhgCIAEoCRIuCgVzdGF0ZRgDIAEoDjIfLm5pZ2FyaS5ydW5uZXIudjEuUHJvZ3Jlc3NTdGF0ZSL7AQoHT3V0Y29tZRIsCgdwbGFubmVkGAEgASgLMhkubmlnYXJpLnJ1bm5lci52MS5QbGFubmVkSAASLAoHYXBwbGllZBgCIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuQXBwbGllZEgAEioKBmZhaWxlZBgDIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuRmFpbGVkSAASMAoJY2FuY2VsbGVkGAQgASgLMhsubmlnYXJpLnJ1bm5lci52MS5DYW5jZWxsZWRIABIuCghvcnBoYW5lZBgFIAEoCzIaLm5pZ2FyaS5ydW5uZXIudjEuT3JwaGFuZWRIAEIGCgRraW5kIogDCgdQbGFubmVkEg8KB2NoYW5nZXMYASABKAgSCwoDYWRkGAIgASgNEg4KBmNoYW5nZRgDIAEoDRIPCgdkZXN0cm95GAQgASgNEg4KBmltcG9ydBgFIAEoDRITCgtwbGFuX2RpZ2VzdBgGIAEoCRIaChJub3RoaW5nX3RvX2Rlc3Ryb3kYByABKAgSLwoHb3V0cHV0cxgIIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBEi0KBmhlYWx0aBgJIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuSGVhbHRoSAGIAQESMwoJaW52ZW50b3J5GAogASgLMhsubmlnYXJpLnJ1bm5lci52MS5JbnZlbnRvcnlIAogBARI0CgpwbGFubmVkX29uGAsgASgLMhsubmlnYXJpLnJ1bm5lci52MS5QbGFubmVkT25IA4gBAUIKCghfb3V0cHV0c0IJCgdfaGVhbHRoQgwKCl9pbnZlbnRvcnlCDQoLX3BsYW5uZWRfb24iUgoJUGxhbm5lZE9uEg4KBnNlcmlhbBgBIAEoBBIPCgdsaW5lYWdlGAIgASgJEhYKCXJlc291cmNlcxgDIAEoDUgAiAEBQgwKCl9yZXNvdXJjZXMiwwEKB0FwcGxpZWQSLwoHb3V0cHV0cxgBIAEoCzIZLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0c0gAiAEBEi0KBmhlYWx0aBgCIAEoCzIYLm5pZ2FyaS5ydW5uZXIudjEuSGVhbHRoSAGIAQESMwoJaW52ZW50b3J5GAMgASgLMhsubmlnYXJpLnJ1bm5lci52MS5JbnZlbnRvcnlIAogBAUIKCghfb3V0cHV0c0IJCgdfaGVhbHRoQgwKCl9pbnZlbnRvcnkiNwoGSGVhbHRoEi0KBWl0ZW1zGAEgAygLMh4ubmlnYXJpLnJ1bm5lci52MS5IZWFsdGhSZXN1bHQiPgoMSGVhbHRoUmVzdWx0EgwKBG5hbWUYASABKAkSFAoHdHJvdWJsZRgCIAEoCUgAiAEBQgoKCF90cm91YmxlIkoKCUludmVudG9yeRIvCgVpdGVtcxgBIAMoCzIgLm5pZ2FyaS5ydW5uZXIudjEuSW52ZW50b3J5RW50cnkSDAoEbW9yZRgCIAEoDSI4Cg5JbnZlbnRvcnlFbnRyeRIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSCgoCaWQYAyABKAkiMgoHT3V0cHV0cxInCgVpdGVtcxgBIAMoCzIYLm5pZ2FyaS5ydW5uZXIudjEuT3V0cHV0IikKBk91dHB1dBIMCgRuYW1lGAEgASgJEhEKCXNlbnNpdGl2ZRgCIAEoCCLRAQoGRmFpbGVkEg0KBXN0YWdlGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEhYKCWV4aXRfY29kZRgEIAEoDUgAiAEBEikKBGxvY2sYBSABKAsyFi5uaWdhcmkucnVubmVyLnYxLkxvY2tIAYgBARISCgpwbGFuX3N0YWxlGAYgASgIEhUKDXN0YXRlX3Jlc2N1ZWQYByABKAgSEgoKdW5yZWNvcmRlZBgIIAMoCUIMCgpfZXhpdF9jb2RlQgcKBV9sb2NrIkMKBExvY2sSCgoCaWQYASABKAkSEQoJb3BlcmF0aW9uGAIgASgJEgsKA3dobxgDIAEoCRIPCgdjcmVhdGVkGAQgASgJIisKCUNhbmNlbGxlZBINCgVzdGFnZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJImoKCE9ycGhhbmVkEg0KBXN0YWdlGAEgASgJEhYKCWV4aXRfY29kZRgCIAEoDUgAiAEBEhIKCnVucmVjb3JkZWQYAyADKAkSFQoNc3RhdGVfcmVzY3VlZBgEIAEoCEIMCgpfZXhpdF9jb2RlIiEKDUNhbmNlbFJlcXVlc3QSEAoIZ3JhY2VfbXMYASABKAQiEAoOQ2FuY2VsUmVzcG9uc2UiHwoPUmVhZEZpbGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiWwoQUmVhZEZpbGVSZXNwb25zZRIuCgZoZWFkZXIYASABKAsyHC5uaWdhcmkucnVubmVyLnYxLkZpbGVIZWFkZXJIABIPCgVjaHVuaxgCIAEoDEgAQgYKBHBhcnQiEAoOUmVsZWFzZVJlcXVlc3QiEQoPUmVsZWFzZVJlc3BvbnNlKmIKDEZpbGVMb2NhdGlvbhIdChlGSUxFX0xPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSRklMRV9MT0NBVElPTl9IT01FEAESGwoXRklMRV9MT0NBVElPTl9XT1JLU1BBQ0UQAiprCg9IZWFsdGhDaGVja1R5cGUSIQodSEVBTFRIX0NIRUNLX1RZUEVfVU5TUEVDSUZJRUQQABIZChVIRUFMVEhfQ0hFQ0tfVFlQRV9UQ1AQARIaChZIRUFMVEhfQ0hFQ0tfVFlQRV9IVFRQEAIqTwoJT3BlcmF0aW9uEhkKFU9QRVJBVElPTl9VTlNQRUNJRklFRBAAEhIKDk9QRVJBVElPTl9QTEFOEAESEwoPT1BFUkFUSU9OX0FQUExZEAIqdgoMUmVhZGFibGVQbGFuEh0KGVJFQURBQkxFX1BMQU5fVU5TUEVDSUZJRUQQABIWChJSRUFEQUJMRV9QTEFOX05PTkUQARIWChJSRUFEQUJMRV9QTEFOX0pTT04QAhIXChNSRUFEQUJMRV9QTEFOX0hVTUFOEAMqfwoNUHJvZ3Jlc3NTdGF0ZRIeChpQUk9HUkVTU19TVEFURV9VTlNQRUNJRklFRBAAEhoKFlBST0dSRVNTX1NUQVRFX1NUQVJURUQQARIXChNQUk9HUkVTU19TVEFURV9ET05FEAISGQoVUFJPR1JFU1NfU1RBVEVfRkFJTEVEEAMyrAQKBlJ1bm5lchJICgVIZWxsbxIeLm5pZ2FyaS5ydW5uZXIudjEuSGVsbG9SZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5IZWxsb1Jlc3BvbnNlElAKB1B1dEZpbGUSIC5uaWdhcmkucnVubmVyLnYxLlB1dEZpbGVSZXF1ZXN0GiEubmlnYXJpLnJ1bm5lci52MS5QdXRGaWxlUmVzcG9uc2UoARJICgVTdGFydBIeLm5pZ2FyaS5ydW5uZXIudjEuU3RhcnRSZXF1ZXN0Gh8ubmlnYXJpLnJ1bm5lci52MS5TdGFydFJlc3BvbnNlEkoKBVdhdGNoEh4ubmlnYXJpLnJ1bm5lci52MS5XYXRjaFJlcXVlc3QaHy5uaWdhcmkucnVubmVyLnYxLldhdGNoUmVzcG9uc2UwARJLCgZDYW5jZWwSHy5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlcXVlc3QaIC5uaWdhcmkucnVubmVyLnYxLkNhbmNlbFJlc3BvbnNlElMKCFJlYWRGaWxlEiEubmlnYXJpLnJ1bm5lci52MS5SZWFkRmlsZVJlcXVlc3QaIi5uaWdhcmkucnVubmVyLnYxLlJlYWRGaWxlUmVzcG9uc2UwARJOCgdSZWxlYXNlEiAubmlnYXJpLnJ1bm5lci52MS5SZWxlYXNlUmVxdWVzdBohLm5pZ2FyaS5ydW5uZXIudjEuUmVsZWFzZVJlc3BvbnNlYgZwcm90bzM");
 
 /**
  * @generated from message nigari.runner.v1.HelloRequest
@@ -779,6 +779,13 @@ export type Planned = Message<"nigari.runner.v1.Planned"> & {
    * @generated from field: optional nigari.runner.v1.Inventory inventory = 10;
    */
   inventory?: Inventory | undefined;
+
+  /**
+   * Present if the plan file tells which state it was made on.
+   *
+   * @generated from field: optional nigari.runner.v1.PlannedOn planned_on = 11;
+   */
+  plannedOn?: PlannedOn | undefined;
 };
 
 /**
@@ -787,6 +794,37 @@ export type Planned = Message<"nigari.runner.v1.Planned"> & {
  */
 export const PlannedSchema: GenMessage<Planned> = /*@__PURE__*/
   messageDesc(file_runner, 17);
+
+/**
+ * A state's head. No lineage: there is no state.
+ *
+ * @generated from message nigari.runner.v1.PlannedOn
+ */
+export type PlannedOn = Message<"nigari.runner.v1.PlannedOn"> & {
+  /**
+   * @generated from field: uint64 serial = 1;
+   */
+  serial: bigint;
+
+  /**
+   * @generated from field: string lineage = 2;
+   */
+  lineage: string;
+
+  /**
+   * Managed resources in it, where that is known.
+   *
+   * @generated from field: optional uint32 resources = 3;
+   */
+  resources?: number | undefined;
+};
+
+/**
+ * Describes the message nigari.runner.v1.PlannedOn.
+ * Use `create(PlannedOnSchema)` to create a new message.
+ */
+export const PlannedOnSchema: GenMessage<PlannedOn> = /*@__PURE__*/
+  messageDesc(file_runner, 18);
 
 /**
  * @generated from message nigari.runner.v1.Applied
@@ -813,7 +851,7 @@ export type Applied = Message<"nigari.runner.v1.Applied"> & {
  * Use `create(AppliedSchema)` to create a new message.
  */
 export const AppliedSchema: GenMessage<Applied> = /*@__PURE__*/
-  messageDesc(file_runner, 18);
+  messageDesc(file_runner, 19);
 
 /**
  * @generated from message nigari.runner.v1.Health
@@ -830,7 +868,7 @@ export type Health = Message<"nigari.runner.v1.Health"> & {
  * Use `create(HealthSchema)` to create a new message.
  */
 export const HealthSchema: GenMessage<Health> = /*@__PURE__*/
-  messageDesc(file_runner, 19);
+  messageDesc(file_runner, 20);
 
 /**
  * @generated from message nigari.runner.v1.HealthResult
@@ -854,7 +892,7 @@ export type HealthResult = Message<"nigari.runner.v1.HealthResult"> & {
  * Use `create(HealthResultSchema)` to create a new message.
  */
 export const HealthResultSchema: GenMessage<HealthResult> = /*@__PURE__*/
-  messageDesc(file_runner, 20);
+  messageDesc(file_runner, 21);
 
 /**
  * @generated from message nigari.runner.v1.Inventory
@@ -878,7 +916,7 @@ export type Inventory = Message<"nigari.runner.v1.Inventory"> & {
  * Use `create(InventorySchema)` to create a new message.
  */
 export const InventorySchema: GenMessage<Inventory> = /*@__PURE__*/
-  messageDesc(file_runner, 21);
+  messageDesc(file_runner, 22);
 
 /**
  * @generated from message nigari.runner.v1.InventoryEntry
@@ -905,7 +943,7 @@ export type InventoryEntry = Message<"nigari.runner.v1.InventoryEntry"> & {
  * Use `create(InventoryEntrySchema)` to create a new message.
  */
 export const InventoryEntrySchema: GenMessage<InventoryEntry> = /*@__PURE__*/
-  messageDesc(file_runner, 22);
+  messageDesc(file_runner, 23);
 
 /**
  * Names only; the values lie in outputs.json.
@@ -924,7 +962,7 @@ export type Outputs = Message<"nigari.runner.v1.Outputs"> & {
  * Use `create(OutputsSchema)` to create a new message.
  */
 export const OutputsSchema: GenMessage<Outputs> = /*@__PURE__*/
-  messageDesc(file_runner, 23);
+  messageDesc(file_runner, 24);
 
 /**
  * @generated from message nigari.runner.v1.Output
@@ -946,7 +984,7 @@ export type Output = Message<"nigari.runner.v1.Output"> & {
  * Use `create(OutputSchema)` to create a new message.
  */
 export const OutputSchema: GenMessage<Output> = /*@__PURE__*/
-  messageDesc(file_runner, 24);
+  messageDesc(file_runner, 25);
 
 /**
  * @generated from message nigari.runner.v1.Failed
@@ -1002,7 +1040,7 @@ export type Failed = Message<"nigari.runner.v1.Failed"> & {
  * Use `create(FailedSchema)` to create a new message.
  */
 export const FailedSchema: GenMessage<Failed> = /*@__PURE__*/
-  messageDesc(file_runner, 25);
+  messageDesc(file_runner, 26);
 
 /**
  * A state lock as OpenTofu describes it.
@@ -1038,7 +1076,7 @@ export type Lock = Message<"nigari.runner.v1.Lock"> & {
  * Use `create(LockSchema)` to create a new message.
  */
 export const LockSchema: GenMessage<Lock> = /*@__PURE__*/
-  messageDesc(file_runner, 26);
+  messageDesc(file_runner, 27);
 
 /**
  * @generated from message nigari.runner.v1.Cancelled
@@ -1060,7 +1098,7 @@ export type Cancelled = Message<"nigari.runner.v1.Cancelled"> & {
  * Use `create(CancelledSchema)` to create a new message.
  */
 export const CancelledSchema: GenMessage<Cancelled> = /*@__PURE__*/
-  messageDesc(file_runner, 27);
+  messageDesc(file_runner, 28);
 
 /**
  * An earlier runner of this run died; said by who found what it left.
@@ -1096,7 +1134,7 @@ export type Orphaned = Message<"nigari.runner.v1.Orphaned"> & {
  * Use `create(OrphanedSchema)` to create a new message.
  */
 export const OrphanedSchema: GenMessage<Orphaned> = /*@__PURE__*/
-  messageDesc(file_runner, 28);
+  messageDesc(file_runner, 29);
 
 /**
  * @generated from message nigari.runner.v1.CancelRequest
@@ -1113,7 +1151,7 @@ export type CancelRequest = Message<"nigari.runner.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 29);
+  messageDesc(file_runner, 30);
 
 /**
  * @generated from message nigari.runner.v1.CancelResponse
@@ -1126,7 +1164,7 @@ export type CancelResponse = Message<"nigari.runner.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 30);
+  messageDesc(file_runner, 31);
 
 /**
  * @generated from message nigari.runner.v1.ReadFileRequest
@@ -1145,7 +1183,7 @@ export type ReadFileRequest = Message<"nigari.runner.v1.ReadFileRequest"> & {
  * Use `create(ReadFileRequestSchema)` to create a new message.
  */
 export const ReadFileRequestSchema: GenMessage<ReadFileRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 31);
+  messageDesc(file_runner, 32);
 
 /**
  * @generated from message nigari.runner.v1.ReadFileResponse
@@ -1174,7 +1212,7 @@ export type ReadFileResponse = Message<"nigari.runner.v1.ReadFileResponse"> & {
  * Use `create(ReadFileResponseSchema)` to create a new message.
  */
 export const ReadFileResponseSchema: GenMessage<ReadFileResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 32);
+  messageDesc(file_runner, 33);
 
 /**
  * @generated from message nigari.runner.v1.ReleaseRequest
@@ -1187,7 +1225,7 @@ export type ReleaseRequest = Message<"nigari.runner.v1.ReleaseRequest"> & {
  * Use `create(ReleaseRequestSchema)` to create a new message.
  */
 export const ReleaseRequestSchema: GenMessage<ReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_runner, 33);
+  messageDesc(file_runner, 34);
 
 /**
  * @generated from message nigari.runner.v1.ReleaseResponse
@@ -1200,7 +1238,7 @@ export type ReleaseResponse = Message<"nigari.runner.v1.ReleaseResponse"> & {
  * Use `create(ReleaseResponseSchema)` to create a new message.
  */
 export const ReleaseResponseSchema: GenMessage<ReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_runner, 34);
+  messageDesc(file_runner, 35);
 
 /**
  * @generated from enum nigari.runner.v1.FileLocation
