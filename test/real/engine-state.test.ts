@@ -5,7 +5,7 @@ import { EngineWorld } from "../../src/testing/harness/engine-world.ts";
 import { leaksOf, openToOthers } from "../../src/testing/harness/secrecy.ts";
 import { readyText } from "../../src/testing/harness/subject.ts";
 
-// States and deletions on real tofu: what was kept for a destroy, a state that goes away, a way back.
+// States and deletions on real tofu: what was kept for a destroy, a state that goes away.
 
 async function within(work: (world: EngineWorld) => Promise<void>): Promise<void> {
   const world = new EngineWorld();
