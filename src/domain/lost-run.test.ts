@@ -344,6 +344,16 @@ describe("no runner comes about", () => {
     expect(object.ready).toBe("Unknown Progressing: Initializing");
   });
 
+  test("a request that comes meanwhile is told what it waits for", () => {
+    const object = new OneObject();
+    object.settle();
+    object.run({ launchError: "no memory", runner: "unknown" });
+    object.annotate({ "reconcile.fluxcd.io/requestedAt": "now" });
+    expect(object.condition("Reconciling")?.message).toMatch(
+      /^Busy since .*: plan is in stage launch, until .* at most; the request of now is answered/,
+    );
+  });
+
   test("for hours, and there is still nothing to end", () => {
     const object = new OneObject();
     object.settle();

@@ -82,6 +82,17 @@ function noteOf(pass: Pass, run: RunStatus, fact: RunFact): string | undefined {
   return run.reason === "InputsChanged" ? pass.fields.run?.note : undefined;
 }
 
+/** What a person is told whose request came in the middle of a run. */
+export function busyText(pass: Pass, run: RunStatus): string | undefined {
+  if (pass.requested === undefined || pass.requested === run.handles) return undefined;
+  const until =
+    run.stageDeadline === undefined ? "with no time limit" : `until ${run.stageDeadline} at most`;
+  return (
+    `Busy since ${run.intendedAt}: ${run.operation} is in stage ${run.stage}, ${until}; ` +
+    `the request of ${pass.requested} is answered right after`
+  );
+}
+
 /** No runner comes about: said at once, tried again with growing pauses, without end. */
 export function notLaunched(pass: Pass, run: RunStatus, fact: RunFact): Outcome {
   const intended = timeOf(run.intendedAt) ?? pass.nowMs;
@@ -98,7 +109,7 @@ export function notLaunched(pass: Pass, run: RunStatus, fact: RunFact): Outcome 
       run: next,
       looksAgain: false,
       trouble: { reason: REASON.progressing, message, needsPerson: false },
-      busy: undefined,
+      busy: busyText(pass, next),
     },
     after: [{ do: "launch-run", runId: run.id }],
     recheckMs: Math.ceil(pauseMs),

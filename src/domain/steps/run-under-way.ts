@@ -12,7 +12,7 @@ import {
   situationOf,
 } from "../lost-run.ts";
 import { change, type Outcome, type Pass, wantsDestroy, warning, wordFor } from "../pass.ts";
-import { followRun, looksAgain, notLaunched } from "../run-notes.ts";
+import { busyText, followRun, looksAgain, notLaunched } from "../run-notes.ts";
 import { givenUp } from "../run-results.ts";
 import { happened } from "../run-words.ts";
 import type { Trouble } from "../standing.ts";
@@ -147,17 +147,6 @@ function watched(pass: Pass, run: RunStatus, trouble: Trouble | undefined): Outc
     after: launch && never ? [{ do: "launch-run", runId: run.id }] : [],
     recheckMs: signRefreshMs(),
   };
-}
-
-/** What a person is told whose request came in the middle of a run. */
-function busyText(pass: Pass, run: RunStatus): string | undefined {
-  if (pass.requested === undefined || pass.requested === run.handles) return undefined;
-  const until =
-    run.stageDeadline === undefined ? "with no time limit" : `until ${run.stageDeadline} at most`;
-  return (
-    `Busy since ${run.intendedAt}: ${run.operation} is in stage ${run.stage}, ${until}; ` +
-    `the request of ${pass.requested} is answered right after`
-  );
 }
 
 /** The runner is silent or gone, and what is left of the run is waited for. */
