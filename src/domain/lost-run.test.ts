@@ -358,7 +358,7 @@ describe("no runner comes about", () => {
     const object = new OneObject();
     object.settle();
     const never = { runner: "unknown", workersAlive: 0, launchError: "no memory" } as const;
-    object.run({ ...never, stageMs: 7_200_000 });
+    object.run({ ...never, stageMs: 7_200_000, silentMs: 7_200_000, verdict: "unreachable" });
     expect(object.asked).not.toContain("terminate-run");
     expect(object.ready).toMatch(/no memory; it is tried again by itself$/);
   });

@@ -53,6 +53,28 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   }
 }
 
+describe("a command whose disk is full", () => {
+  const away = () => file("away/file");
+  const command = () => ({
+    argv: ["/bin/sh", "-c", "exit 3"],
+    cwd: folder,
+    env: {},
+    stdout: file("out"),
+    stderr: file("err"),
+    identityFile: file("identity.json"),
+    exitFile: file("exit"),
+  });
+
+  test("is known by the exit code of its wrapper", async () => {
+    const { ended } = await startGroup({ ...command(), exitFile: away() });
+    expect(await ended).toBe(3);
+  });
+  test("fails at once if its wrapper cannot say who it is", async () => {
+    const failing = startGroup({ ...command(), identityFile: away() });
+    await expect(failing).rejects.toThrow("is the disk full?");
+  });
+});
+
 describe("a command in a group", () => {
   const ends: [why: string, script: string, exitCode: number][] = [
     ["its success is told", "exit 0", 0],

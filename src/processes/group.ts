@@ -71,19 +71,24 @@ const IDENTITY_MS = 10_000;
  */
 export async function startGroup(command: GroupCommand): Promise<ProcessGroup> {
   const child = spawnWrapper(command);
-  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const failure = new Promise<Error>((resolve) => child.once("error", resolve));
   const pid = child.pid;
   if (pid === undefined) {
     throw new Error(`Cannot start ${command.argv[0]} in ${command.cwd}`, { cause: await failure });
   }
-  const identity = await identityWritten(pid, command.identityFile);
+  const over = new AbortController();
+  void ended.then(() => over.abort());
+  const identity = await identityWritten(pid, command.identityFile, over.signal);
   if (identity === undefined) {
     // Still our unreaped child, so its pid is certain to be its own.
     child.kill("SIGKILL");
-    throw new Error(`Cannot start ${command.argv[0]}: its wrapper did not come up in 10 s`);
+    const why = over.signal.aborted ? "wrote no identity (is the disk full?)" : "hangs";
+    throw new Error(`Cannot start ${command.argv[0]}: its wrapper ${why}`);
   }
-  return { identity, ended: ended.then(() => readExitFile(command.exitFile)) };
+  // The wrapper ends with the code that it writes; on a full disk the file may be missing.
+  const code = ended.then((own) => own ?? readExitFile(command.exitFile));
+  return { identity, ended: code };
 }
 
 function spawnWrapper(command: GroupCommand): ChildProcess {
@@ -156,11 +161,17 @@ export async function startDetached(command: DetachedCommand): Promise<DetachedP
   return { identity: { pid, startTime, bootId: bootId() }, ended };
 }
 
-async function identityWritten(pid: number, file: string): Promise<ProcessIdentity | undefined> {
+async function identityWritten(
+  pid: number,
+  file: string,
+  ended: AbortSignal,
+): Promise<ProcessIdentity | undefined> {
   const until = performance.now() + IDENTITY_MS;
   while (performance.now() < until) {
+    const over = ended.aborted;
     const found = readIdentityFile(file);
     if (found?.pid === pid) return found;
+    if (over) return undefined;
     await sleep(5);
   }
   return undefined;

@@ -8,6 +8,7 @@ import { join } from "node:path";
  *     runner.json     written by the runner as its first act (ProcessIdentity)
  *     end.json        written by the platform when it saw the runner's end (RunnerEnd)
  *     runner.log      stdout and stderr of the runner
+ *     reserve         room that the runner gives up on a full disk, so that it can tell its outcome
  *     order.json      the order, stored before it is acknowledged; holds secrets
  *     in/             artifact.tar.gz, plan.bin as received
  *     work/           the extracted artifact; tofu's folder is work/<path>
@@ -27,6 +28,7 @@ export interface RunFolder {
   readonly runner: string;
   readonly end: string;
   readonly runnerLog: string;
+  readonly reserve: string;
   readonly order: string;
   readonly inputs: string;
   readonly work: string;
@@ -48,6 +50,7 @@ export function runFolder(root: string): RunFolder {
     runner: join(root, "runner.json"),
     end: join(root, "end.json"),
     runnerLog: join(root, "runner.log"),
+    reserve: join(root, "reserve"),
     order: join(root, "order.json"),
     inputs: join(root, "in"),
     work: join(root, "work"),

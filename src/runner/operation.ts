@@ -29,6 +29,7 @@ import { StageFailure, StageStopped } from "./failure.ts";
 import { checkHealth } from "./health.ts";
 import { inventoryOf } from "./inventory.ts";
 import { type LaidOut, layOut, refuseLostState } from "./layout.ts";
+import { isDiskFull } from "./reserve.ts";
 import {
   digestOf,
   outputFactsOf,
@@ -130,7 +131,13 @@ class Operation {
     if (stopping.request !== undefined) {
       throw new StageStopped(stage, `Stopped before ${stage}`);
     }
-    await journal.append({ type: "stage", stage, at: new Date().toISOString() });
+    try {
+      await journal.append({ type: "stage", stage, at: new Date().toISOString() });
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      const why = "the disk of the working directory is full; make room there";
+      throw new StageFailure(stage, `${stage} was not begun: ${why}`);
+    }
     log.write(`nigari: ${stage}`);
   }
 

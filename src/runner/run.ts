@@ -9,6 +9,7 @@ import type { RunFolder, RunIdentity } from "../protocol/run-folder.ts";
 import { RunLog } from "../protocol/run-log.ts";
 import { StageAbandoned, StageFailure, StageStopped } from "./failure.ts";
 import { carryOut } from "./operation.ts";
+import { isDiskFull, takeReserve, writeLast } from "./reserve.ts";
 import { digestOf } from "./results.ts";
 import { Stopping } from "./stopping.ts";
 
@@ -124,6 +125,7 @@ export class Run {
     for (const folder of [this.folder.steps, this.folder.files]) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
     }
+    await takeReserve(this.folder.reserve);
     await writeDurably(this.folder.order, orderToText(order));
     return order;
   }
@@ -152,7 +154,7 @@ export class Run {
     if (outcome === undefined) return;
     if ("message" in outcome) log.write(`nigari: ${outcome.message}`);
     log.write(`nigari: ${outcome.kind}`);
-    await journal.append({ type: "outcome", outcome });
+    await writeLast(folder.reserve, () => journal.append({ type: "outcome", outcome }));
   }
 }
 
@@ -169,6 +171,8 @@ function failedOutcome(
     return { ...error.outcome, message: mask(error.outcome.message) };
   }
   const why = error instanceof Error ? error.message : String(error);
-  const message = `The runner itself failed: ${mask(why)}`;
+  const message = isDiskFull(error)
+    ? `The disk of the working directory is full (${mask(why)}); make room there`
+    : `The runner itself failed: ${mask(why)}`;
   return new StageFailure(stage, message).outcome;
 }

@@ -49,6 +49,7 @@ export class RunRecord {
   readonly #seen = new Map<string, ProcessIdentity>();
   #identity: RunIdentity | undefined;
   #runner: ProcessIdentity | undefined;
+  #end: RunnerEnd | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(runsFolder: string, runId: string) {
@@ -82,15 +83,21 @@ export class RunRecord {
   }
 
   end(): RunnerEnd | undefined {
-    return readJson<RunnerEnd>(this.folder.end);
+    this.#end ??= readJson<RunnerEnd>(this.folder.end);
+    return this.#end;
   }
 
   /** Writes end.json, once: the first to see the end knows best how it came. */
   noteEnd(end: RunnerEnd): void {
     if (this.end() !== undefined || !existsSync(this.folder.root)) return;
+    this.#end = end;
     const beside = `${this.folder.end}.tmp`;
-    writeFileSync(beside, JSON.stringify(end), { mode: 0o600 });
-    renameSync(beside, this.folder.end);
+    try {
+      writeFileSync(beside, JSON.stringify(end), { mode: 0o600 });
+      renameSync(beside, this.folder.end);
+    } catch {
+      // A full disk costs the next engine how it ended; that it has ended everybody sees.
+    }
   }
 
   groups(): WorkerGroup[] {

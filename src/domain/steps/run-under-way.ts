@@ -32,7 +32,9 @@ export function runUnderWay(pass: Pass): Outcome | undefined {
   const fact = pass.observed.run;
   if (fact === undefined || fact.id !== run.id) return unseen(pass, run);
   if (fact.outcome !== undefined) return undefined;
-  if (isUnwanted(pass, run) && neverBegan(run, fact)) {
+  if (neverBegan(run, fact)) {
+    // There is nobody whose silence could mean anything.
+    if (!isUnwanted(pass, run)) return notLaunched(pass, run, fact);
     return givenUp(pass, run, `The run was given up before it began (${fact.launchError ?? ""})`);
   }
   const measured = measure(pass, run, fact);
