@@ -178,7 +178,7 @@ export class Supervisor {
     return runner === "gone" ? workersAlive !== 0 : this.#verdict() !== "unreachable";
   }
 
-  /** Asks for a pass if something changed; called every second too, for silence has no event. */
+  /** Asks for a pass if something changed; called now and then too, for silence has no event. */
   tell(): void {
     const { silentMs: _silent, stageMs: _spent, ...lasting } = this.fact();
     const { stageSince: _since, inFlight: _flying, ...matters } = lasting;

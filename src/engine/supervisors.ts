@@ -9,7 +9,7 @@ import type { RunUnderWatch } from "./health.ts";
 import { RunMeter } from "./run-meter.ts";
 import { Supervisor, type SupervisorPorts } from "./supervisor.ts";
 
-const TICK_MS = 1_000;
+const TICK_MS = 500;
 
 /**
  * One supervisor for every run that a status names, and the count of runs that go on. Passes ask

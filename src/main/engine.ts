@@ -193,6 +193,7 @@ function engineInfo(setup: EngineSetup, lead: Lead, engine: Engine): () => Engin
     command: setup.command,
     dataDir: setup.dataDir,
     epoch: lead.epoch,
+    lagMs: Math.round(setup.clock.lagMs()),
     ...engine.load(),
   });
 }

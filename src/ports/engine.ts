@@ -32,6 +32,8 @@ export interface EngineInfo extends EngineLoad {
   readonly command: string;
   readonly dataDir: string;
   readonly epoch: number;
+  /** How late the engine itself was in the last seconds: what it blames on no runner. */
+  readonly lagMs: number;
 }
 export interface RunUnderWay extends ObjectKey {
   readonly runId: string;

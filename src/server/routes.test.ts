@@ -23,6 +23,7 @@ function engineOf(more: Partial<ServedEngine>): ServedEngine {
     command: "nigari up",
     dataDir: "/data",
     epoch: 3,
+    lagMs: 0,
     runs: [],
     slots: { taken: 0, all: 4 },
   };

@@ -47,6 +47,7 @@ export const InfoSchema = Type.Object({
   command: text("How it was started."),
   dataDir: Type.String(),
   epoch: count("Grows each time an engine takes the data directory."),
+  lagMs: Type.Number({ description: "How late the engine itself was in the last seconds." }),
   runs: Type.Array(Type.Object({ ...key, runId: Type.String() })),
   slots: Type.Object({ taken: Type.Integer(), all: Type.Integer() }),
 });

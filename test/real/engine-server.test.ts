@@ -37,6 +37,7 @@ function newEngine(dataDir: string, more: Partial<ServedEngine> = {}): ServedEng
       since: "2026-01-01T00:00:00Z",
       command: "nigari up .",
       dataDir,
+      lagMs: 0,
       epoch: 3,
       runs: [{ namespace: "default", name: "web", runId: "r1" }],
       slots: { taken: 1, all: 4 },

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { createClock, DeadlineExceeded } from "./clock.ts";
+import { createClock, DeadlineExceeded, lagOf, type Stall } from "./clock.ts";
 
 const clock = createClock();
 afterAll(() => clock.close());
@@ -64,6 +64,25 @@ describe("deadline", () => {
 });
 
 describe("lag", () => {
+  const crowded = Array.from({ length: 100 }, (_, index) => {
+    return { endedAtMs: index * 100, ms: 50 };
+  });
+  const cases: [why: string, stalls: readonly Stall[], lagMs: number][] = [
+    ["there is none", [], 0],
+    ["the largest counts for ten seconds", [{ endedAtMs: 500, ms: 3_000 }], 3_000],
+    ["what is longer ago is forgotten", [{ endedAtMs: -1, ms: 3_000 }], 0],
+    ["a crowded machine blinds nobody", crowded, 950],
+    [
+      "several large ones close together add up",
+      [
+        { endedAtMs: 8_500, ms: 1_400 },
+        { endedAtMs: 9_990, ms: 1_400 },
+      ],
+      2_800,
+    ],
+  ];
+  test.each(cases)("%s", (_why, stalls, lagMs) => expect(lagOf(stalls, 10_000)).toBe(lagMs));
+
   test("a process that was busy knows it, at once and afterwards", async () => {
     const own = createClock();
     await own.sleep(150, never);

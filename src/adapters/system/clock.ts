@@ -5,8 +5,10 @@ import type { Clock } from "../../ports/clock.ts";
 const TICK_MS = 100;
 /** Lateness below this is the scheduler's ordinary grain. */
 const GRAIN_MS = 20;
-/** How long a stall is remembered: longer than it takes to call a runner unreachable. */
+/** How long the largest stall is remembered: longer than it takes to call a runner unreachable. */
 const WINDOW_MS = 10_000;
+/** How long small ones add up: what came in before is read by now. */
+const BACKLOG_MS = 2_000;
 /** The longest time a Node timer can hold; more would fire at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
@@ -16,8 +18,8 @@ export class DeadlineExceeded extends Error {
 }
 
 /**
- * The machine's clock. Its lag is the sum of all stalls of this process that ended in the last ten
- * seconds, and the one that goes on; `close` ends the measuring.
+ * The machine's clock. Its lag is the largest stall of this process in the last ten seconds, or all
+ * those of the last two together if they are more; `close` ends the measuring.
  */
 export function createClock(): Clock & { close(): void } {
   const lag = measureLag();
@@ -80,25 +82,41 @@ function longTimer(ms: number, fire: () => void, keepAlive: boolean): { clear():
   return { clear: () => clearTimeout(timer) };
 }
 
+export interface Stall {
+  readonly endedAtMs: number;
+  readonly ms: number;
+}
+
+/**
+ * By how much a process that stalled so may have misjudged. Between two stalls it reads what has
+ * come in meanwhile, so that on a crowded machine, where every timer is a little late, many small
+ * ones do not add up to a judge who sees nothing.
+ */
+export function lagOf(stalls: readonly Stall[], nowMs: number): number {
+  const within = (ms: number) => stalls.filter(({ endedAtMs }) => nowMs - endedAtMs < ms);
+  const largest = Math.max(0, ...within(WINDOW_MS).map(({ ms }) => ms));
+  const recent = within(BACKLOG_MS).reduce((sum, { ms }) => sum + ms, 0);
+  return Math.max(largest, recent);
+}
+
 /** Lateness of a timer that should fire every TICK_MS: it stands for everything else that waits. */
 function measureLag(): { ms(): number; close(): void } {
-  let stalls: { readonly endedAt: number; readonly ms: number }[] = [];
+  let stalls: Stall[] = [];
   let due = performance.now() + TICK_MS;
   let timer = setTimeout(tick, TICK_MS).unref();
 
   function tick(): void {
     const now = performance.now();
-    if (now - due > GRAIN_MS) stalls.push({ endedAt: now, ms: now - due });
-    stalls = stalls.filter((stall) => now - stall.endedAt < WINDOW_MS);
+    if (now - due > GRAIN_MS) stalls.push({ endedAtMs: now, ms: now - due });
+    stalls = stalls.filter(({ endedAtMs }) => now - endedAtMs < WINDOW_MS);
     due = now + TICK_MS;
     timer = setTimeout(tick, TICK_MS).unref();
   }
   return {
     ms() {
       const now = performance.now();
-      const current = now - due > GRAIN_MS ? now - due : 0;
-      const remembered = stalls.filter((stall) => now - stall.endedAt < WINDOW_MS);
-      return remembered.reduce((sum, stall) => sum + stall.ms, current);
+      const goesOn = now - due > GRAIN_MS ? [{ endedAtMs: now, ms: now - due }] : [];
+      return lagOf([...stalls, ...goesOn], now);
     },
     close: () => clearTimeout(timer),
   };
