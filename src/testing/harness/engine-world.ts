@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectEngine, type EngineClient } from "../../adapters/engine-client/client.ts";
+import { socketFolder } from "../../adapters/process/socket-folder.ts";
 import { createClock } from "../../adapters/system/clock.ts";
 import type { TerraformSpec } from "../../api/terraform.ts";
 import type { EngineInfo } from "../../ports/engine.ts";
@@ -94,16 +95,33 @@ export class EngineWorld {
 
   /** Writes a Terraform object and its module; it counts from the next commit on. */
   add(name: string, options: SubjectOptions): Subject {
+    const subject = this.addModule(name, options);
+    this.want(subject, options);
+    return subject;
+  }
+
+  /** Writes the module of an object that is wanted later. */
+  addModule(name: string, options: SubjectOptions): Subject {
     const workspace = new Workspace(join(this.scratch, "workspaces", name));
     const { dataDir, gate } = this;
     const subject = new Subject({ name, workspace, dataDir, gate }, this.#listener);
     this.#subjects.push(subject);
-    this.change(subject, options);
+    this.#write(subject, options);
     return subject;
   }
 
+  /** Writes the object whose module is there. */
+  want({ name }: Subject, { spec = {}, padded = false }: Omit<SubjectOptions, "resources">): void {
+    this.estate.want({ name, spec, padded });
+  }
+
   /** Writes the object and its module anew. */
-  change({ name, workspace }: Subject, options: SubjectOptions): void {
+  change(subject: Subject, options: SubjectOptions): void {
+    this.#write(subject, options);
+    this.want(subject, options);
+  }
+
+  #write({ name, workspace }: Subject, options: SubjectOptions): void {
     const { resources, spec = {}, padded = false, more = "" } = options;
     this.estate.write({ name, files: workspace.files(resources), spec, padded, more });
   }
@@ -117,6 +135,7 @@ export class EngineWorld {
 
   /** Starts the engine and waits until it answers; returns when it did. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<number> {
+    if (this.runs) throw new Error("An engine runs already");
     const engine = this.spawn(["up", ...this.#flags], env);
     this.#engine = engine;
     const end = performance.now() + START_MS;
@@ -263,7 +282,9 @@ export class EngineWorld {
     await this.traces.killAll();
     this.traces.end();
     this.#clock.close();
-    rmSync(this.scratch, { recursive: true, force: true });
+    for (const folder of [this.scratch, socketFolder(join(this.dataDir, "runs"), undefined)]) {
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
 }
 

@@ -1,13 +1,13 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { TerraformSpec } from "../../api/terraform.ts";
 
 /** A value that stands in a Secret and in a sensitive variable of every object under test. */
 export const SECRET = "swordfish-of-the-harness";
 
-/** What takes a runner long enough to extract that it can be met there. */
-const PADDING_BYTES = 96 << 20;
+/** Files that take a runner long enough to extract that it can be met there. */
+const PADDING_FILES = 4_000;
 
 export interface Holding {
   readonly name: string;
@@ -35,6 +35,7 @@ output "secret" {
 export class Estate {
   readonly manifests: string;
   readonly #folder: string;
+  #url = (folder: string) => `file://${folder}`;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -48,14 +49,26 @@ export class Estate {
     });
   }
 
-  /** An object's module and manifest. What is applied by itself is the default. */
-  write({ name, files, spec, padded, more }: Holding): void {
-    const repository = padded ? "padded" : "plain";
-    const folder = join(this.#repository(repository), name);
+  /** Repositories are reached below this URL, from now on. */
+  serveAt(url: string): void {
+    this.#url = (folder) => `${url}/${basename(folder)}`;
+  }
+
+  get folder(): string {
+    return this.#folder;
+  }
+
+  /** An object's module. */
+  write({ name, files, padded, more }: Holding): void {
+    const folder = join(this.#repository(repositoryOf(padded)), name);
     mkdirSync(folder, { recursive: true });
     for (const [path, text] of Object.entries(files)) {
       writeFileSync(join(folder, path), `${text}\n${variables}\n${more}`);
     }
+  }
+
+  /** An object's manifest. What is applied by itself is the default. */
+  want({ name, spec, padded }: Pick<Holding, "name" | "spec" | "padded">): void {
     this.put(name, {
       apiVersion: "infra.contrib.fluxcd.io/v1alpha2",
       kind: "Terraform",
@@ -65,7 +78,7 @@ export class Estate {
         retryInterval: "5s",
         approvePlan: "auto",
         path: name,
-        sourceRef: { kind: "GitRepository", name: repository },
+        sourceRef: { kind: "GitRepository", name: repositoryOf(padded) },
         varsFrom: [{ kind: "Secret", name: "vars", varsKeys: ["secret"] }],
         writeOutputsToSecret: { name: `${name}-outputs` },
         ...spec,
@@ -93,6 +106,11 @@ export class Estate {
     }
   }
 
+  /** A commit that changes nothing. */
+  commitAnew(repository: "plain" | "padded"): void {
+    git(this.#repository(repository), "commit", "-q", "--allow-empty", "-m", "Change nothing");
+  }
+
   readonly #repositories = new Map<string, string>();
 
   #repository(name: "plain" | "padded"): string {
@@ -102,17 +120,24 @@ export class Estate {
     mkdirSync(folder, { recursive: true });
     git(folder, "init", "-q", "-b", "main");
     if (name === "padded") {
-      writeFileSync(join(folder, "padding"), Buffer.alloc(PADDING_BYTES, "nigari "));
+      mkdirSync(join(folder, "padding"));
+      for (let count = 0; count < PADDING_FILES; count += 1) {
+        writeFileSync(join(folder, "padding", `${count}`), `${count}`);
+      }
     }
     this.#repositories.set(name, folder);
     this.put(`repository-${name}`, {
       apiVersion: "source.toolkit.fluxcd.io/v1",
       kind: "GitRepository",
       metadata: { name },
-      spec: { url: `file://${folder}`, interval: "2s", ref: { branch: "main" } },
+      spec: { url: this.#url(folder), interval: "2s", timeout: "5s", ref: { branch: "main" } },
     });
     return folder;
   }
+}
+
+function repositoryOf(padded: boolean): "plain" | "padded" {
+  return padded ? "padded" : "plain";
 }
 
 function git(folder: string, ...args: string[]): string {

@@ -49,6 +49,14 @@ export class Subject {
     const there = (object: Terraform | undefined) => object !== undefined && holds(object);
     return this.#listener.when(this.name, there, { what, ms });
   }
+  /** The same of an object that may be gone. */
+  whenever(
+    what: string,
+    holds: (object: Terraform | undefined) => boolean,
+    ms = PATIENCE_MS,
+  ): Promise<Heard> {
+    return this.#listener.when(this.name, holds, { what, ms });
+  }
   async gone(ms = PATIENCE_MS): Promise<void> {
     await this.#listener.when(this.name, (object) => object === undefined, {
       what: "it is gone",

@@ -46,6 +46,10 @@ export class TofuGate {
   clear(command: TofuCommandName, within = ""): void {
     rmSync(this.#file(command, within, "mode"), { force: true });
   }
+  /** From here on OpenTofu reaches the state door by way of a proxy at this address. */
+  lead(proxy: string): void {
+    writeFileSync(join(this.#folder, "proxy"), proxy);
+  }
   /** How often the command has been begun. */
   calls(command: TofuCommandName, within = ""): number {
     const file = this.#file(command, within, "calls");
@@ -65,6 +69,12 @@ mode="$gate/$within:$1.mode"
 [ -e "$mode" ] || mode="$gate/$1.mode"
 printf . >>"$gate/$within:$1.calls"
 printf . >>"$gate/$1.calls"
+if [ -e "$gate/proxy" ] && [ -n "\${TF_HTTP_ADDRESS:-}" ]; then
+  to=$(cat "$gate/proxy")/$1
+  for each in TF_HTTP_ADDRESS TF_HTTP_LOCK_ADDRESS TF_HTTP_UNLOCK_ADDRESS; do
+    eval "$each=\\$to/\\\${$each#http://127.0.0.1:}"
+  done
+fi
 case $(cat "$mode" 2>/dev/null) in
 hold) while [ -e "$mode" ]; do sleep 0.05; done ;;
 stubborn)

@@ -1,0 +1,55 @@
+import { existsSync, readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+
+// Loaded into an engine under test before its program (node --import): two dials that a test cannot
+// turn from outside. Everything else is the program as it is.
+
+/** Environment of an engine that has these dials. */
+export interface Dials {
+  /** No stage may take longer, in milliseconds. */
+  readonly stageLimitMs?: number;
+  /** A file that holds by how many milliseconds the wall clock is wrong. */
+  readonly clockFile?: string;
+}
+
+export function dialsEnv({ stageLimitMs, clockFile }: Dials): Record<string, string> {
+  return {
+    NODE_OPTIONS: `--import=${import.meta.filename}`,
+    ...(stageLimitMs === undefined ? {} : { NIGARI_DIAL_STAGE_LIMIT_MS: `${stageLimitMs}` }),
+    ...(clockFile === undefined ? {} : { NIGARI_DIAL_CLOCK_FILE: clockFile }),
+  };
+}
+
+const LOOK_MS = 50;
+
+/** src/domain/limits.ts with another limit of stages: all of it, but for the one function. */
+function shortenStages(limitMs: string): void {
+  registerHooks({
+    load(url, context, next) {
+      if (!url.endsWith("/src/domain/limits.ts")) return next(url, context);
+      const whole = JSON.stringify(`${url}?whole`);
+      const source = `
+        import * as whole from ${whole};
+        export * from ${whole};
+        export function stageLimitMs(stage) {
+          const ms = whole.stageLimitMs(stage);
+          return ms === undefined ? undefined : Math.min(ms, ${Number(limitMs)});
+        }`;
+      return { format: "module", source, shortCircuit: true };
+    },
+  });
+}
+
+/** The wall clock as the Clock port reads it; what measures time goes on as it is. */
+function bendClock(file: string): void {
+  const now = Date.now;
+  let wrongByMs = 0;
+  Date.now = () => now() + wrongByMs;
+  setInterval(() => {
+    if (existsSync(file)) wrongByMs = Number(readFileSync(file, "utf8"));
+  }, LOOK_MS).unref();
+}
+
+const { NIGARI_DIAL_STAGE_LIMIT_MS: limit, NIGARI_DIAL_CLOCK_FILE: clock } = process.env;
+if (limit !== undefined) shortenStages(limit);
+if (clock !== undefined) bendClock(clock);
