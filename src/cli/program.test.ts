@@ -701,6 +701,25 @@ describe("a state of before", () => {
     expect(none.err).toContain("has no version v99 to roll back to");
   });
 
+  test("is unlocked by an engine alone, for only that knows who lives", async () => {
+    const { run, store, world } = stage();
+    await put(store, { workspace: "blue" });
+    expect(await run("state", "unlock", "app")).toMatchObject({ code: 5 });
+    const asked: unknown[] = [];
+    world.unlocker = {
+      async unlock(state, lockId) {
+        asked.push(state, lockId);
+        return { id: "l-1", operation: "", who: "", created: "", runId: "1-a" };
+      },
+    };
+    expect(await run("state", "unlock", "app", "l-1")).toEqual({
+      code: 0,
+      out: "Released lock l-1 of app, held by dead run 1-a\n",
+      err: "",
+    });
+    expect(asked).toEqual([{ namespace: "default", name: "app", workspace: "blue" }, "l-1"]);
+  });
+
   test("is accepted as it is asked about, and nothing else is", async () => {
     const { run, store } = stage();
     const stateInQuestion = "none-instead-of-l1/7";

@@ -4,13 +4,15 @@ import type { Clock } from "../ports/clock.ts";
 import type { Manifests } from "../ports/manifests.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import type { LiveRun, RunLogs } from "../ports/runs.ts";
-import type { StateAdmin } from "../ports/state.ts";
+import type { StateAdmin, StateUnlocker } from "../ports/state.ts";
 
 /** What a verb works on: a running engine over its socket, or the data directory itself. */
 export interface World {
   readonly store: ObjectStore;
   readonly logs: RunLogs;
   readonly state: StateAdmin;
+  /** Undefined when no engine runs: nobody could tell who lives. */
+  readonly unlocker?: StateUnlocker;
   /** The engine's word on a run under way; always undefined when no engine runs. */
   live(key: ObjectKey, call: Call): Promise<LiveRun | undefined>;
   /** "engine (pid 12, since …)" or "data directory, no engine runs". */

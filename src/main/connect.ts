@@ -23,6 +23,7 @@ export async function connectWorld(dataDir: string, clock: Clock, call: Call): P
         store: client.store,
         logs: client.logs,
         state: client.states,
+        unlocker: client.unlocker,
         live: (key, each) => client.engine.liveRun(key, each),
         via: `engine (pid ${info.pid}, since ${info.since})`,
         engineRuns: true,

@@ -11,11 +11,13 @@ import { decide } from "../domain/decide.ts";
 import type { LostApplyPolicy } from "../domain/facts.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import type { EnginePorts } from "../engine/ports.ts";
+import { unlockState } from "../engine/unlock.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EngineInfo } from "../ports/engine.ts";
 import type { Lead, Leadership } from "../ports/leadership.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meters } from "../ports/meters.ts";
+import type { StateUnlocker } from "../ports/state.ts";
 import { type ListenAddress, tokenFile } from "../server/access.ts";
 import { serveEngine } from "../server/server.ts";
 import { engineSocketPath } from "../server/socket.ts";
@@ -104,7 +106,8 @@ async function assemble(
   const closing = () => ({ signal: clock.deadline("Closing", CLOSE_MS) });
   undo.push(() => closeDoor(closing()));
   const meters = createRegistry();
-  const engine = engineOf(setup, kept, { door, lead, meters });
+  const platform = platformOf(setup);
+  const engine = engineOf(setup, kept, { door, lead, meters, platform });
   undo.push(() => engine.stop());
   await engine.start(signal);
   const socket = engineSocketPath(dataDir);
@@ -114,7 +117,11 @@ async function assemble(
     health: engine.health,
     unready: engine.unready,
   };
-  const served = { ...kept, live: engine.live, info, probes, clock, log };
+  const unlocking = { store: kept.store, platform, door };
+  const unlocker: StateUnlocker = {
+    unlock: (state, lockId, call) => unlockState(state, lockId, unlocking, call),
+  };
+  const served = { ...kept, unlocker, live: engine.live, info, probes, clock, log };
   const server = await serveEngine(served, socket, setup.listen);
   const { url } = server;
   if (url !== undefined) log.info("Listening", { url, token: tokenFile(socket) });
@@ -131,11 +138,27 @@ async function runsUnderWay({ store }: Kept, signal: AbortSignal): Promise<boole
   return items.some(({ status }) => status?.run !== undefined);
 }
 
+function platformOf({ dataDir, runtimeFolder, clock, log }: EngineSetup): ProcessPlatform {
+  return new ProcessPlatform({
+    runsFolder: join(dataDir, "runs"),
+    runnerCommand: [
+      process.execPath,
+      "--disable-warning=ExperimentalWarning",
+      programFile("runner"),
+    ],
+    runtimeFolder,
+    clock,
+    random: systemRandom,
+    log,
+  });
+}
+
 function engineOf(
   setup: EngineSetup,
   kept: Kept,
-  { door, lead, meters }: { door: EnginePorts["door"]; lead: Lead; meters: Meters },
+  parts: Pick<EnginePorts, "door" | "platform"> & { lead: Lead; meters: Meters },
 ): Engine {
+  const { door, platform, lead, meters } = parts;
   const { dataDir, clock, log } = setup;
   const random = systemRandom;
   const artifacts = createFolderStore({ folder: join(dataDir, "artifacts"), clock, random });
@@ -155,18 +178,7 @@ function engineOf(
         clock,
         random,
       }),
-      platform: new ProcessPlatform({
-        runsFolder: join(dataDir, "runs"),
-        runnerCommand: [
-          process.execPath,
-          "--disable-warning=ExperimentalWarning",
-          programFile("runner"),
-        ],
-        runtimeFolder: setup.runtimeFolder,
-        clock,
-        random,
-        log,
-      }),
+      platform,
       door,
       leadership,
       clock,

@@ -138,6 +138,11 @@ export interface StateRollback {
   readonly version: string;
   readonly force: boolean;
 }
+/** Releases a lock at a person's word, if its holder is dead on proof: only an engine can tell. */
+export interface StateUnlocker {
+  /** `lockId`: only this one. Fails with `StateRefused`, which names the holder. */
+  unlock(state: StateId, lockId: string | undefined, call: Call): Promise<LockFact>;
+}
 export interface StateSummary extends StateId {
   readonly serial: number;
   readonly lineage: string;

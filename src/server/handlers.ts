@@ -5,7 +5,7 @@ import type { EngineInfo } from "../ports/engine.ts";
 import type { Log } from "../ports/log.ts";
 import { describeRef, type ObjectStore, StoreError } from "../ports/object-store.ts";
 import type { LiveRuns, LogOptions, RunLogs } from "../ports/runs.ts";
-import type { StateAdmin } from "../ports/state.ts";
+import type { StateAdmin, StateUnlocker } from "../ports/state.ts";
 import { BadRequest } from "./check.ts";
 import type { Input, Output, Streams, Unary } from "./operations.ts";
 import type { Probes } from "./probes.ts";
@@ -17,6 +17,7 @@ export interface ServedEngine {
   readonly logs: RunLogs;
   /** Undefined where Nigari keeps no states. */
   readonly states: StateAdmin | undefined;
+  readonly unlocker?: StateUnlocker;
   readonly live: LiveRuns;
   readonly info: () => EngineInfo;
   /** For monitoring; nothing is told without them. */
@@ -45,6 +46,12 @@ export function handlersOf(engine: ServedEngine): Handlers {
     },
     ...objectHandlers(engine.store),
     ...logHandlers(engine.logs),
+    async unlockState({ params, query }, call) {
+      if (engine.unlocker !== undefined) {
+        return mutable(await engine.unlocker.unlock(params, query.lock, call));
+      }
+      throw new BadRequest("This engine keeps no states of its own");
+    },
     ...stateHandlers(() => {
       if (engine.states !== undefined) return engine.states;
       throw new BadRequest("This engine keeps no states of its own");

@@ -70,7 +70,7 @@ export const LogLineSchema = Type.Object({
 });
 export const LogLinesSchema = Type.Object({ lines: Type.Array(LogLineSchema) });
 
-const LockSchema = Type.Object({
+export const LockSchema = Type.Object({
   id: Type.String(),
   operation: text("As OpenTofu wrote it, such as OperationTypeApply."),
   who: Type.String(),

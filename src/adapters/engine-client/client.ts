@@ -6,6 +6,7 @@ import {
   type ObjectOf,
   type ObjectRef,
 } from "../../api/kinds.ts";
+import type { LockFact } from "../../domain/facts.ts";
 import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { EngineUnavailable, type EngineView } from "../../ports/engine.ts";
@@ -19,7 +20,13 @@ import {
   type WatchOptions,
 } from "../../ports/object-store.ts";
 import type { LiveRun, LogOptions, RunLogs } from "../../ports/runs.ts";
-import type { StateAdmin, StateId, StateSummary, StateVersion } from "../../ports/state.ts";
+import type {
+  StateAdmin,
+  StateId,
+  StateSummary,
+  StateUnlocker,
+  StateVersion,
+} from "../../ports/state.ts";
 import { EngineConnection } from "./connection.ts";
 
 /** A running engine, through its socket, by the same ports as if it were here. */
@@ -28,6 +35,7 @@ export interface EngineClient {
   readonly store: ObjectStore;
   readonly logs: RunLogs;
   readonly states: StateAdmin;
+  readonly unlocker: StateUnlocker;
 }
 
 export function connectEngine(socket: string, clock: Clock): EngineClient {
@@ -37,6 +45,13 @@ export function connectEngine(socket: string, clock: Clock): EngineClient {
     store: objectStore(connection),
     logs: runLogs(connection),
     states: stateAdmin(connection),
+    unlocker: {
+      async unlock({ namespace, name, workspace }, lockId, call) {
+        const query = lockId === undefined ? {} : { lock: lockId };
+        const params = { namespace, name, workspace };
+        return (await connection.ask("unlockState", { params, query }, call)) as LockFact;
+      },
+    },
   };
 }
 

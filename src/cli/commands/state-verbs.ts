@@ -36,7 +36,7 @@ export function addStateReading(state: Command, verb: Verb): void {
     });
 }
 
-/** nigari state push|rollback|accept */
+/** nigari state push|rollback|unlock|accept */
 export function addStateChanging(state: Command, verb: Verb): void {
   state
     .command("push")
@@ -61,6 +61,16 @@ export function addStateChanging(state: Command, verb: Verb): void {
     .action(async (name, version, options, command: Command) => {
       const { stateRollback } = await import("./state.ts");
       await verb(command, (context) => stateRollback(context, name, version, options));
+    });
+  state
+    .command("unlock")
+    .description("release a lock whose holder is dead on proof; one that lives is named")
+    .argument("<name>")
+    .argument("[lock]", "its id; refused if another is held by now")
+    .option("--workspace <name>", "workspace; the object's own without it")
+    .action(async (name, lock, options, command: Command) => {
+      const { stateUnlock } = await import("./state.ts");
+      await verb(command, (context) => stateUnlock(context, name, lock, options));
     });
   state
     .command("accept")

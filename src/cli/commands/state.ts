@@ -170,6 +170,27 @@ export async function stateRollback(
   return EXIT.ok;
 }
 
+/** nigari state unlock NAME [LOCK] */
+export async function stateUnlock(
+  context: Context,
+  name: string,
+  lockId: string | undefined,
+  flags: { readonly workspace: string | undefined },
+): Promise<number> {
+  const { unlocker } = context.world;
+  if (unlocker === undefined) {
+    throw new CliError(
+      EXIT.unreachable,
+      "No engine runs, and only one can tell whether a lock's holder lives; start it with " +
+        '"nigari up", which releases the locks of its own dead runs by itself',
+    );
+  }
+  const id = await idOf(context, name, flags.workspace);
+  const lock = await unlocker.unlock(id, lockId, context.call());
+  context.shell.out.write(`Released lock ${lock.id} of ${name}, held by dead run ${lock.runId}\n`);
+  return EXIT.ok;
+}
+
 /** nigari state accept NAME: a person's word that the state in question is the right one. */
 export async function stateAccept(context: Context, name: string): Promise<number> {
   const word = wordFor(keyOf(await mustGet(context, "Terraform", name)));
