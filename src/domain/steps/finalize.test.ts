@@ -35,6 +35,14 @@ describe("a deletion that leaves the resources", () => {
     expect(object.gone).toBe(true);
   });
 
+  test("does not ask for what the object depends on, be it gone", () => {
+    const object = applied();
+    const gone = { terraform: undefined, outputsReady: undefined, denied: false };
+    object.observed.dependencies = [{ namespace: "default", name: "base", ...gone }];
+    object.delete();
+    expect(object.gone).toBe(true);
+  });
+
   test("needs neither source nor inputs nor a free slot", () => {
     const object = applied();
     object.observed.source = { state: "missing", message: "gone" };
