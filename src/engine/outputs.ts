@@ -93,12 +93,28 @@ function parseOutputs(json: Uint8Array): ReadonlyMap<string, Output> {
       ? (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(context.source)
       : value;
   try {
-    const parsed: Record<string, Output> = JSON.parse(Buffer.from(json).toString("utf8"), exact);
-    return new Map(Object.entries(parsed));
+    const parsed: unknown = JSON.parse(Buffer.from(json).toString("utf8"), exact);
+    return new Map(Object.entries(mapIn(parsed)).map(([name, each]) => [name, outputIn(each)]));
   } catch {
     // The parser's own message would quote a piece of the text, which may be secret.
-    throw new OutputsTrouble("The outputs that the run left are no JSON object");
+    throw new OutputsTrouble(
+      "The outputs that the run left are no JSON object of outputs, each with its value; see " +
+        "that NIGARI_TOFU names OpenTofu or Terraform itself",
+    );
   }
+}
+
+function mapIn(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  throw new TypeError("No map");
+}
+
+function outputIn(value: unknown): Output {
+  const { type, value: own } = mapIn(value);
+  if (own === undefined) throw new TypeError("No value");
+  return { type, value: own };
 }
 
 /** Base64 data: strings as they are, everything else as JSON with its type beside it. */

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { Header, type ReadEntry } from "tar";
 import { afterAll, describe, expect, test } from "vitest";
 import { extractArtifact, folderInArtifact, varFileInArtifact } from "./artifact.ts";
@@ -55,6 +55,16 @@ async function extracted(content: Buffer, limits?: { entries: number; bytes: num
 }
 
 describe("an artifact", () => {
+  test("is read as far as its end: zeros without end behind it cost nothing", async () => {
+    const whole = gunzipSync(archive({ path: "main.tf", text: "a" }));
+    const bomb = gzipSync(Buffer.concat([whole, Buffer.alloc(128 << 20)]), { level: 1 });
+    const before = process.memoryUsage.rss();
+    const { work, message } = await extracted(bomb);
+    expect(message).toBeUndefined();
+    expect(readFileSync(join(work, "main.tf"), "utf8")).toBe("a");
+    expect(process.memoryUsage.rss() - before).toBeLessThan(100 << 20);
+  });
+
   test("is extracted with its folders, modes and links within", async () => {
     const { work, message } = await extracted(
       archive(

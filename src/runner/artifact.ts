@@ -1,7 +1,9 @@
+import { once } from "node:events";
 import { createReadStream } from "node:fs";
-import { lstat, mkdir, readdir, readlink, realpath, rm, stat } from "node:fs/promises";
+import { lstat, mkdir, open, readdir, readlink, realpath, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { extract, list, type ReadEntry } from "tar";
+import { createGunzip } from "node:zlib";
+import { extract, list, type Parser, type ReadEntry, type Unpack } from "tar";
 import { StageFailure } from "./failure.ts";
 
 export interface ArtifactLimits {
@@ -30,7 +32,7 @@ export async function extractArtifact(
     offence = await firstOffence(archive, limits);
     // What is extracted is ours, also where we are root and the archive names somebody else.
     const how = { cwd: folder, strict: true, preserveOwner: false };
-    if (offence === undefined) await extract({ file: archive, ...how });
+    if (offence === undefined) await unpack(archive, extract(how));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new StageFailure("artifact", `The artifact cannot be unpacked: ${why}`);
@@ -56,17 +58,52 @@ async function firstOffence(archive: string, limits: ArtifactLimits): Promise<st
       if (bytes > limits.bytes) offence ??= `It unpacks to more than ${limits.bytes} bytes`;
     },
   });
-  const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
-  ended.catch(() => undefined);
-  parser.on("end", resolve);
-  parser.on("error", reject);
-  for await (const chunk of createReadStream(archive)) {
-    parser.write(chunk);
-    if (offence !== undefined) return offence;
+  await feed(archive, parser, () => offence !== undefined);
+  return offence;
+}
+
+async function unpack(archive: string, unpacking: Unpack): Promise<void> {
+  const closed = Promise.withResolvers<void>();
+  closed.promise.catch(() => undefined);
+  unpacking.on("close", () => closed.resolve());
+  unpacking.on("error", (error) => closed.reject(error));
+  await feed(archive, unpacking, () => false);
+  await closed.promise;
+}
+
+/**
+ * Hands an archive to a parser, as far as its end by its own word: what lies behind may be zeros
+ * without end, packed into a few kilobytes. Fails with the parser's error.
+ */
+async function feed(archive: string, parser: Parser, isEnough: () => boolean): Promise<void> {
+  let isOver = false;
+  const ended = Promise.withResolvers<void>();
+  ended.promise.catch(() => undefined);
+  parser.on("eof", () => {
+    isOver = true;
+  });
+  parser.on("end", () => ended.resolve());
+  parser.on("error", (error) => ended.reject(error));
+  for await (const chunk of await unzipped(archive)) {
+    if (!parser.write(chunk)) await Promise.race([once(parser, "drain"), ended.promise]);
+    if (isEnough()) return;
+    if (isOver) break;
   }
   parser.end();
-  await ended;
-  return offence;
+  await ended.promise;
+}
+
+/** The archive's bytes, unzipped if it is zipped, a piece at a time. */
+async function unzipped(archive: string): Promise<AsyncIterable<Buffer>> {
+  const file = await open(archive);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(2), 0, 2, 0);
+  await file.close();
+  const isZipped = bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b;
+  const stream = createReadStream(archive);
+  if (!isZipped) return stream;
+  const unzip = createGunzip();
+  stream.on("error", (error) => unzip.destroy(error));
+  return stream.pipe(unzip);
 }
 
 function offenceOf(entry: ReadEntry): string | undefined {

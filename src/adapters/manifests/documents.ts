@@ -36,14 +36,16 @@ const DEPTH_MAX = 100;
 /** Aliases in a document, and values in it once they are followed. */
 const ALIASES_MAX = 100;
 const VALUES_MAX = 200_000;
+/** Marks, spaces and words in a text: the parser needs a kilobyte of memory for each. */
+const TOKENS_MAX = 350_000;
 
 /**
  * Reads the YAML (or JSON, which is YAML) documents of a text. Empty ones are left out. Never
  * throws; of several faults in a document the first is told, since the others follow from it.
  */
 export function parseDocuments(text: string): ParsedDocument[] {
-  const brackets = bracketFault(text);
-  if (brackets !== undefined) return [{ problem: brackets }];
+  const excess = excessIn(text);
+  if (excess !== undefined) return [{ problem: excess }];
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, {
     merge: true,
@@ -67,14 +69,18 @@ export function parseDocuments(text: string): ParsedDocument[] {
 }
 
 /**
- * Brackets too deep or closed too often. The parser would make an error of each one that follows,
- * which takes minutes for a text made to harm; the lexer alone knows a bracket from a letter.
+ * Too much of anything, or brackets too deep or closed too often. The parser would make an error of
+ * each one that follows, which takes minutes for a text made to harm; the lexer alone knows a
+ * bracket from a letter.
  */
-function bracketFault(text: string): TextProblem | undefined {
+function excessIn(text: string): TextProblem | undefined {
   let depth = 0;
   let offset = 0;
   let previous = "";
+  let tokens = 0;
   for (const token of new Lexer().lex(text)) {
+    tokens += 1;
+    if (tokens > TOKENS_MAX) return { line: 1, column: 1, text: TOO_MUCH };
     // Marks that stand for no character: of a document, of a broken bracket, of a plain value.
     const mark = token === "\x02" || token === "\x18" || token === "\x1f";
     if (token === "\x02" || token === "\x18") depth = 0;
@@ -121,6 +127,7 @@ function readDocument(document: YamlDocument, at: At): ParsedDocument | undefine
 }
 
 const TOO_DEEP = `is nested deeper than ${DEPTH_MAX} levels`;
+const TOO_MUCH = `has more than ${TOKENS_MAX} words and marks; make several files of it`;
 const TOO_MANY = "its aliases make too much of it; write the values out";
 const EXCESS = Symbol("excess");
 

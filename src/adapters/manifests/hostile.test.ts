@@ -36,6 +36,14 @@ describe("a text made to harm is refused, and soon", () => {
       told: /items\[0\]: is plain text/,
     },
     "braces without end": { text: "{a: ".repeat(50_000), told: /nested deeper than 100 levels/ },
+    "words without number, one in the other": {
+      text: "- ".repeat(1_000_000),
+      told: /more than 350000 words and marks; make several files of it/,
+    },
+    "documents without end": {
+      text: "--- \n".repeat(400_000),
+      told: /more than 350000 words and marks/,
+    },
     "dashes without end": { text: "- ".repeat(50_000), told: /nested deeper than 100 levels/ },
     "question marks without end": { text: "? ".repeat(50_000), told: /deeper than 100|no text/ },
     "101 levels, well closed": {
