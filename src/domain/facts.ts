@@ -204,6 +204,11 @@ export interface RunFact {
    * for certain. Undefined: not known, and then the workers of an apply may be writing.
    */
   readonly workersStage?: Stage | undefined;
+  /**
+   * True: tofu has ended, on proof. What lives of the run is what tofu began and left behind: a
+   * program of a provisioner, or a provider that outlived a kill.
+   */
+  readonly onlyLeftovers?: boolean | undefined;
   /** RFC 3339. */
   readonly stageSince: string;
   /**

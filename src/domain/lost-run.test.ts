@@ -36,6 +36,12 @@ const facts: Record<Situation, Partial<RunFact>> = {
   "silent-long": { verdict: "unreachable", silentMs: 30_000 },
   idle: { verdict: "unreachable", silentMs: 30_000, workersAlive: 0 },
   orphaned: { verdict: "unreachable", runner: "gone", proof: "killed by signal 9" },
+  "left-over": {
+    verdict: "unreachable",
+    runner: "gone",
+    proof: "killed by signal 9",
+    onlyLeftovers: true,
+  },
   unclear: { verdict: "unreachable", runner: "gone", workersAlive: undefined },
   dead: { verdict: "dead", runner: "gone", workersAlive: 0, proof: "killed by signal 9" },
 };
@@ -68,6 +74,7 @@ const expected: Record<Phase, Record<Situation, Measure>> = {
     "silent-long": "end",
     idle: "end",
     orphaned: "end",
+    "left-over": "end",
     unclear: "wait",
     dead: "retry",
   },
@@ -78,6 +85,8 @@ const expected: Record<Phase, Record<Situation, Measure>> = {
     idle: "end-runner",
     // The stage was heard from a runner that is gone: its apply may have begun since.
     orphaned: "watch",
+    // Stage and end are both the journal's: nothing that lives can be tofu.
+    "left-over": "end",
     unclear: "wait",
     dead: "collect",
   },
@@ -87,6 +96,7 @@ const expected: Record<Phase, Record<Situation, Measure>> = {
     "silent-long": "interrupt",
     idle: "end-runner",
     orphaned: "watch",
+    "left-over": "end",
     unclear: "wait",
     dead: "collect",
   },
@@ -96,6 +106,7 @@ const expected: Record<Phase, Record<Situation, Measure>> = {
     "silent-long": "end",
     idle: "end",
     orphaned: "end",
+    "left-over": "end",
     unclear: "wait",
     dead: "collect",
   },

@@ -24,6 +24,7 @@ export const situations = [
   "silent-long",
   "idle",
   "orphaned",
+  "left-over",
   "unclear",
   "dead",
 ] as const;
@@ -35,6 +36,7 @@ export const situationText: Readonly<Record<Situation, string>> = {
   "silent-long": "unreachable for 30 s",
   idle: "unreachable for 30 s, and the runner is all that lives of the run",
   orphaned: "the runner is gone, processes of the run live (unreachable)",
+  "left-over": "the runner is gone and tofu has ended, what it left behind lives (unreachable)",
   unclear: "the runner is gone, its processes cannot be counted (unreachable)",
   dead: "every process is gone, on proof (dead)",
 };
@@ -82,6 +84,10 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
       measure: "end",
       next: "what is left of it is ended, for it writes nothing, then a new attempt starts",
     },
+    "left-over": {
+      measure: "end",
+      next: "what is left of it is ended, for it writes nothing, then a new attempt starts",
+    },
     unclear: uncounted,
     dead: { measure: "retry", next: "a new attempt starts" },
   },
@@ -102,6 +108,10 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
     orphaned: {
       measure: "end",
       next: "what is left of it is ended, for nothing was applied; then the plan is tried again",
+    },
+    "left-over": {
+      measure: "end",
+      next: "what tofu left behind is ended, and what the run left is collected",
     },
     unclear: uncounted,
     dead: {
@@ -127,6 +137,10 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
       measure: "watch",
       next: "tofu goes on and is watched; its result is collected, then a fresh plan is made",
     },
+    "left-over": {
+      measure: "end",
+      next: "tofu has ended, so what it left behind is ended, and its result is collected",
+    },
     unclear: uncounted,
     dead: {
       measure: "collect",
@@ -148,6 +162,10 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
       next: "it is ended, for the apply is over; a fresh plan reads the outputs",
     },
     orphaned: {
+      measure: "end",
+      next: "what is left of it is ended, for the apply is over; a fresh plan reads the outputs",
+    },
+    "left-over": {
       measure: "end",
       next: "what is left of it is ended, for the apply is over; a fresh plan reads the outputs",
     },
@@ -191,7 +209,8 @@ export function situationOf(fact: RunFact): Situation {
   if (fact.verdict === "dead") return "dead";
   if (fact.runner === "gone") {
     if (fact.workersAlive === undefined) return "unclear";
-    return fact.workersAlive === 0 ? "dead" : "orphaned";
+    if (fact.workersAlive === 0) return "dead";
+    return fact.onlyLeftovers === true ? "left-over" : "orphaned";
   }
   if (fact.verdict !== "unreachable") return "answers";
   if (fact.silentMs < giveUpAfterMs()) return "silent";

@@ -144,6 +144,7 @@ export class Supervisor {
       proof: this.#platform.proof,
       workersAlive: this.#platform.workersAlive,
       workersStage: this.#platform.workersStage,
+      onlyLeftovers: this.#platform.onlyLeftovers,
       verdict: this.#verdict(),
       silentMs: this.#silentMs(),
       stage: view.stage,

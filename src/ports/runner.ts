@@ -78,6 +78,8 @@ export interface PlatformFact {
    * each step, can be read.
    */
   readonly workersStage?: Stage | undefined;
+  /** True: the step's own command has ended, on proof, and what lives was left behind by it. */
+  readonly onlyLeftovers?: boolean;
   /** When the runner's end was seen, RFC 3339. */
   readonly goneAt: string | undefined;
 }

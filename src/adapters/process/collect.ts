@@ -26,7 +26,7 @@ export async function collectRun(folder: RunFolder, state?: Uint8Array): Promise
   const outcome = outcomeOf(events);
   if (outcome !== undefined) return outcome;
   const stage = stageOf(events);
-  const code = readExitFile(join(folder.steps, `${stage}.exit`));
+  const code = exitCodeOf(folder, stage);
   const lost = code === undefined || code >= SIGNALLED;
   const exitCode = lost ? undefined : code;
   // A full disk costs lines of the log, never the outcome.
@@ -55,6 +55,15 @@ export function stageIn(folder: RunFolder): Stage | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether the command of this step has ended: its wrapper wrote down how. */
+export function hasEnded(folder: RunFolder, stage: Stage): boolean {
+  return exitCodeOf(folder, stage) !== undefined;
+}
+
+function exitCodeOf(folder: RunFolder, stage: Stage): number | undefined {
+  return readExitFile(join(folder.steps, `${stage}.exit`));
 }
 
 function closingLine(stage: Stage, exitCode: number | undefined): string {

@@ -25,7 +25,7 @@ import { writeDurably } from "../../protocol/durable.ts";
 import { socketAddress } from "../../protocol/grpc.ts";
 import { RUN_TOKEN } from "../../protocol/run-folder.ts";
 import { RunLog } from "../../protocol/run-log.ts";
-import { collectRun, erroredState, stageIn } from "./collect.ts";
+import { collectRun, erroredState, hasEnded, stageIn } from "./collect.ts";
 import { endRunner, interruptWorkers, terminateRun } from "./ending.ts";
 import { News } from "./news.ts";
 import { list, RunRecord } from "./record.ts";
@@ -93,11 +93,13 @@ export class ProcessPlatform implements RunnerPlatform {
     }
     const end = run.end();
     const workersStage = workers.length === 0 ? undefined : stageIn(run.folder);
+    const onlyLeftovers = workersStage !== undefined && hasEnded(run.folder, workersStage);
     return {
       runner,
       proof: end?.proof,
       workersAlive: workers.length,
       workersStage,
+      ...(onlyLeftovers ? { onlyLeftovers } : {}),
       goneAt: end?.at,
     };
   }

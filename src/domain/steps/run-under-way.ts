@@ -91,7 +91,8 @@ function measure(pass: Pass, run: RunStatus, fact: RunFact): Measured {
   const phase = phaseNow(run, fact);
   const situation = situationOf(fact);
   const answer = lostRunTable[phase][situation];
-  const ending = situation === "orphaned" ? "orphaned" : "unreachable";
+  const orphaned = situation === "orphaned" || situation === "left-over";
+  const ending = orphaned ? "orphaned" : "unreachable";
   if (situation === "dead") return { ...answer, ending };
   if (pass.terraform.metadata.annotations?.[END_RUN] === run.id) {
     return orderedEnd(pass, run, phase, situation);
