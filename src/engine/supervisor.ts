@@ -28,6 +28,8 @@ const COMES_UP_MS = 5_000;
 /** Pause after a look that failed; doubles up to the next. */
 const PAUSE_FIRST_MS = 50;
 const PAUSE_MAX_MS = 2_000;
+/** Steps that begin within this time are told of together. */
+const STAGES_TOGETHER_MS = 100;
 /** First pause between looks at a runner that comes up; it doubles every ten looks, five times. */
 const COMING_UP_MS = 15;
 /** How often a run is looked at of which only the platform can tell. */
@@ -82,6 +84,7 @@ export class Supervisor {
   #lastSignMs: number;
   #stageBeganMs: number;
   #told = "";
+  #tellsSoon = false;
   #failures = 0;
   #comingUpLooks = 0;
   /** Ends the pause or the talk that goes on, so that the run is looked at again at once. */
@@ -327,7 +330,18 @@ export class Supervisor {
     }
     this.#view = heard(this.#view, event);
     if (this.#view.stage !== before) this.#stageBeganMs = this.#ports.clock.monotonic();
-    if (event.type === "stage") this.tell();
+    if (event.type === "stage") this.#tellSoon();
+  }
+
+  /** Steps that are over in a moment are not worth a write each. */
+  #tellSoon(): void {
+    if (this.#tellsSoon) return;
+    this.#tellsSoon = true;
+    const { signal } = this.#ended;
+    void this.#ports.clock.sleep(STAGES_TOGETHER_MS, signal).then(() => {
+      this.#tellsSoon = false;
+      if (!signal.aborted) this.tell();
+    });
   }
 
   /** The runner is dead and nothing of the run lives: what it left tells the outcome. */

@@ -1,12 +1,6 @@
 // The program that runs OpenTofu for one run: `runner FOLDER`. The platform starts it.
-import { enableCompileCache } from "node:module";
-import { join } from "node:path";
-
-const { NIGARI_CACHE: cache } = process.env;
-// Compiled once for all runs: it halves the time until a runner answers.
-if (cache !== undefined) enableCompileCache(join(cache, "node"));
-const { runRunner } = await import("../runner/program.ts");
-const { packageVersion } = await import("./package.ts");
+import { runRunner } from "../runner/program.ts";
+import { packageVersion } from "./package.ts";
 
 /** What OpenTofu has to end in after SIGTERM; the platform may know a better time. */
 const SHUTDOWN_GRACE_MS = 60_000;

@@ -236,14 +236,15 @@ export async function kill(
   boundMs: number,
 ): Promise<boolean> {
   const until = performance.now() + boundMs;
-  for (let empty = 0; empty < 2; ) {
+  for (let empty = 0; ; ) {
     const left = isGroupOf(leader, await readProcessTable(), token);
     empty = left ? 0 : empty + 1;
+    if (empty === 2) return true;
     if (left) signalGroup(leader, "SIGKILL");
     if (performance.now() > until) return empty > 0;
-    await sleep(10);
+    // The second look is only to see who was born during the first.
+    await sleep(left ? 10 : 1);
   }
-  return true;
 }
 
 /** Callers have proven a moment ago that the group is the leader's. */

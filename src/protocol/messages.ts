@@ -31,7 +31,7 @@ import { PROTOCOL_VERSION } from "./run-folder.ts";
 
 // The words of the port (src/ports/runner.ts) and the messages of proto/runner.proto, both ways.
 
-export type { HealthFact, Inventory, RunOutcome } from "../domain/facts.ts";
+export type { HealthFact, Inventory, PlanSummary, RunOutcome } from "../domain/facts.ts";
 export { type RunEvent, runFiles, type StartOrder } from "../ports/runner.ts";
 
 /** What the journal holds: the events that have a sequence number. */

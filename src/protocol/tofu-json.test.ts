@@ -47,6 +47,23 @@ describe("a line", () => {
     });
   });
 
+  test("of a plan's end tells the counts; of an apply's, or with one missing, it is text", () => {
+    const changes = { add: 2, change: 1, remove: 3, import: 4, operation: "plan" };
+    const line = (counts: object) =>
+      parseTofuLine(
+        JSON.stringify({
+          "@level": "info",
+          "@message": "Plan",
+          changes: counts,
+          type: "change_summary",
+        }),
+      );
+    const summary = { add: 2, change: 1, destroy: 3, import: 4 };
+    expect(line(changes)).toEqual({ kind: "planned", summary, text: "Plan" });
+    expect(line({ ...changes, operation: "apply" })).toMatchObject({ kind: "text" });
+    expect(line({ ...changes, remove: undefined })).toMatchObject({ kind: "text" });
+  });
+
   test("of a diagnostic is told with its place", () => {
     const line = parseTofuLine(
       diagnostic({

@@ -1,10 +1,11 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import type { LockFact } from "../domain/facts.ts";
+import type { LockFact, PlanSummary } from "../domain/facts.ts";
 import type { JournalEvent } from "./messages.ts";
 
 // What tofu says with -json, line by line. Used for progress, for messages to people, and for what
-// a dead runner's tofu had under way; whether a command succeeded is never read from here.
+// a dead runner's tofu had under way, and for the counts of a plan; whether a command succeeded is
+// never read from here.
 
 export type TofuLine =
   | {
@@ -19,6 +20,8 @@ export type TofuLine =
       readonly text: string;
     }
   | { readonly kind: "diagnostic"; readonly diagnostic: Diagnostic }
+  /** What a plan would do; a replacement is one added and one destroyed. */
+  | { readonly kind: "planned"; readonly summary: PlanSummary; readonly text: string }
   /** For people. `noise`: may come without bounds and is the first to go. */
   | { readonly kind: "text"; readonly text: string; readonly noise: boolean }
   /** The version line. */
@@ -48,6 +51,10 @@ export function parseTofuLine(line: string): TofuLine {
   const { type } = found;
   const text = stringOf(found["@message"]) ?? "";
   if (type === "version") return { kind: "none" };
+  if (type === "change_summary") {
+    const summary = plannedIn(objectOf(found.changes));
+    if (summary !== undefined) return { kind: "planned", summary, text };
+  }
   if (type === "diagnostic") {
     return { kind: "diagnostic", diagnostic: diagnosticOf(objectOf(found.diagnostic), text) };
   }
@@ -60,6 +67,14 @@ export function parseTofuLine(line: string): TofuLine {
   const value = stringOf(hook.id_value);
   const identity = key === undefined || value === undefined ? undefined : { key, value };
   return { kind: "progress", resource, action, state, identity, text };
+}
+
+function plannedIn(changes: Record<string, unknown>): PlanSummary | undefined {
+  const { add, change, remove: destroy, import: imported = 0, operation } = changes;
+  if (operation !== "plan") return undefined;
+  const numbers = [add, change, destroy, imported].filter((each) => typeof each === "number");
+  const [a = 0, b = 0, c = 0, d = 0] = numbers;
+  return numbers.length === 4 ? { add: a, change: b, destroy: c, import: d } : undefined;
 }
 
 function diagnosticOf(found: Record<string, unknown>, message: string): Diagnostic {
@@ -89,6 +104,7 @@ export function loggedAs(
 ): { readonly text: string; readonly weight: "matters" | "noise" } | undefined {
   switch (line.kind) {
     case "progress":
+    case "planned":
       return { text: line.text, weight: "matters" };
     case "diagnostic":
       return { text: diagnosticText(line.diagnostic), weight: "matters" };

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Stage } from "../api/terraform.ts";
 import type { Journal } from "../protocol/journal.ts";
 import type { Mask } from "../protocol/masking.ts";
-import type { JournalBody, StartOrder } from "../protocol/messages.ts";
+import type { JournalBody, PlanSummary, StartOrder } from "../protocol/messages.ts";
 import type { RunFolder } from "../protocol/run-folder.ts";
 import type { RunLog } from "../protocol/run-log.ts";
 import {
@@ -56,6 +56,8 @@ export interface TofuResult {
   readonly lock: ReturnType<typeof lockIn>;
   readonly planStale: boolean;
   readonly ledger: ProgressLedger;
+  /** Of a plan; undefined if it did not come to that, or if a flood took it away. */
+  readonly summary: PlanSummary | undefined;
 }
 
 /** Between interrupt and kill at a stage's limit: an apply may have much to bring to an end. */
@@ -162,6 +164,7 @@ class Listener {
   readonly #complaints: string[] = [];
   #complaintsLength = 0;
   #progress: JournalBody[] = [];
+  #summary: PlanSummary | undefined;
 
   constructor(context: RunContext) {
     this.#context = context;
@@ -216,11 +219,13 @@ class Listener {
       lock: lockIn(locked?.detail ?? (texts.length > 0 ? "" : complaints)),
       planStale: this.#errors.some(({ summary }) => saysPlanStale(summary)),
       ledger: this.#ledger,
+      summary: this.#summary,
     };
   }
 
   #ui(line: TofuLine): void {
     this.#ledger.see(line);
+    if (line.kind === "planned") this.#summary = line.summary;
     if (line.kind === "progress" && line.state !== "going") {
       const { resource, action, state } = line;
       this.#progress.push({ type: "progress", resource, action, state });

@@ -31,6 +31,7 @@ export function tofuEnvironment(own: Environment, ordered: Environment): Record<
   if (config !== undefined && !existsSync(config)) delete env.TF_CLI_CONFIG_FILE;
   // No module has business in there.
   delete env.NIGARI_CACHE;
+  delete env.NODE_COMPILE_CACHE;
   env.TF_IN_AUTOMATION = "1";
   env.TF_INPUT = "0";
   env.CHECKPOINT_DISABLE ??= "1";

@@ -32,6 +32,7 @@ import { type LaidOut, layOut, refuseLostState } from "./layout.ts";
 import { isDiskFull } from "./reserve.ts";
 import {
   digestOf,
+  noChanges,
   outputFactsOf,
   priorValues,
   recordOf,
@@ -46,6 +47,13 @@ type Outputs = NonNullable<Planned["outputs"]>;
 type Found = { -readonly [K in "outputs" | "health" | "inventory"]?: Planned[K] } & {
   outputs: Planned["outputs"];
 };
+
+interface MadePlan {
+  /** By its exit code. */
+  readonly changes: boolean;
+  /** As it counts them itself; undefined if that was lost in its output. */
+  readonly summary: Planned["summary"] | undefined;
+}
 
 /** Largest JSON result that is read: what does not fit into a string cannot be parsed. */
 const RESULT_BYTES = 256 << 20;
@@ -107,9 +115,10 @@ class Operation {
     }
     await this.#unlock();
     await this.#stage("plan");
-    const changes = await this.#plan();
+    const made = await this.#plan();
+    const { changes } = made;
     await this.#stage("show");
-    const planned = await this.#show(changes);
+    const planned = await this.#show(made);
     return changes ? planned : { ...planned, ...(await this.#look()) };
   }
 
@@ -210,8 +219,7 @@ class Operation {
     if (result.end.exitCode !== 0) throw failureOf("workspace", result);
   }
 
-  /** True if the plan found changes. */
-  async #plan(): Promise<boolean> {
+  async #plan(): Promise<MadePlan> {
     const { folder, order } = this.#context;
     const varFiles: string[] = [];
     for (const file of order.varFiles) {
@@ -232,7 +240,7 @@ class Operation {
     const made = (await stat(plan).catch(() => undefined)) !== undefined;
     const ended = by === "itself" && (exitCode === 0 || exitCode === 2);
     if (!ended || !made) throw failureOf("plan", result);
-    return exitCode === 2;
+    return { changes: exitCode === 2, summary: exitCode === 2 ? result.summary : noChanges };
   }
 
   /** Whether OpenTofu found what was put in the place of an init wanting; it is not kept then. */
@@ -246,12 +254,12 @@ class Operation {
     return true;
   }
 
-  async #show(changes: boolean): Promise<Planned> {
+  async #show({ changes, summary: counted }: MadePlan): Promise<Planned> {
     const { folder, mask, order } = this.#context;
     const plan = join(folder.files, "plan.bin");
     let json: unknown;
-    // By its exit code the plan is empty: to count it would start every provider once more.
-    if (changes || order.inventory || order.readablePlan === "json") {
+    // What the plan has told of itself needs no second look, which would start every provider.
+    if (counted === undefined || order.inventory || order.readablePlan === "json") {
       const shown = await this.#result("show", "show", showArguments(plan, "json"));
       json = await this.#json("show", shown);
       if (order.readablePlan === "json") await rename(shown, join(folder.files, "plan.json"));
@@ -268,7 +276,7 @@ class Operation {
       kind: "planned",
       changes,
       state: await readPlannedOn(plan),
-      summary: summaryOf(json),
+      summary: counted ?? summaryOf(json),
       planDigest: await digestOf(plan),
       nothingToDestroy: order.destroy && !changes,
       outputs: undefined,

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import type { RunOutcome } from "../protocol/messages.ts";
+import type { PlanSummary, RunOutcome } from "../protocol/messages.ts";
 
 // What OpenTofu's JSON results say. All of it is data from a file; nothing here runs anything.
 
-type PlanSummary = Extract<RunOutcome, { kind: "planned" }>["summary"];
 type OutputFacts = NonNullable<Extract<RunOutcome, { kind: "applied" }>["outputs"]>;
+
+/** Of a plan that changes nothing. */
+export const noChanges: PlanSummary = { add: 0, change: 0, destroy: 0, import: 0 };
 
 /** Counts as OpenTofu does: a replacement is one added and one destroyed. */
 export function summaryOf(planJson: unknown): PlanSummary {
