@@ -88,20 +88,33 @@ const telltale = `
 resource "terraform_data" "telltale" {
   input = nonsensitive(var.secret)
   provisioner "local-exec" {
-    command = "env; cat generated.auto.tfvars.json; echo said ${SECRET}; env | base64 -w0"
+    command = "cat ~/.told told.txt *.auto.tfvars.json; echo said ${SECRET}; env; env | base64 -w0"
   }
   provisioner "local-exec" {
     command = "(env; cat *.tfvars.json) >&2; exit $(cat '@')"
   }
 }
+variable "values" {
+  type = any
+}
 output "told" {
-  value = nonsensitive(var.secret)
+  value = [nonsensitive(var.secret), var.values, file("told.txt")]
 }
 `;
 
 test("no secret is in a log, an event, a condition or a file, whoever tells it", async () => {
   const failure = join(world.scratch, "exit-code");
-  const spec = { storeReadablePlan: "human" } as const;
+  const secretRef = { name: "vars", key: "secret" };
+  const spec = {
+    storeReadablePlan: "human" as const,
+    readInputsFromSecrets: [{ name: "vars", as: "vars" }],
+    values: { told: "over $\u007b{ .vars.secret }}" },
+    fileMappings: [
+      { secretRef, location: "home" as const, path: ".told" },
+      { secretRef, location: "workspace" as const, path: "told.txt" },
+    ],
+    runnerPodTemplate: { spec: { envFrom: [{ prefix: "TOLD_", secretRef: { name: "vars" } }] } },
+  };
   const set = (code: number) => writeFileSync(failure, `${code}`);
   set(7);
   const more = telltale.replace("@", failure);
@@ -115,6 +128,8 @@ test("no secret is in a log, an event, a condition or a file, whoever tells it",
   const logs = await world.nigari("logs", "telltale");
   expect(logs.out).toMatch(/said \(sensitive value\)/);
   expect(logs.out).toContain("TF_HTTP_PASSWORD=(sensitive value)");
+  expect(logs.out).toContain("TOLD_secret=(sensitive value)");
+  expect(logs.out).toContain('{"told":"over (sensitive value)"}');
   expect(world.traces.passwords.length).toBeGreaterThan(0);
   expect(await leaksOf(world)).toEqual([]);
   set(0);
