@@ -5,7 +5,9 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -144,6 +146,47 @@ describe("what is kept", () => {
     expect(readFileSync(program(), "utf8")).toBe("the provider's program");
     expect(readFileSync(join(next(), ".terraform.lock.hcl"), "utf8")).toBe(LOCK);
     expect(existsSync(join(next(), ".terraform/terraform.tfstate"))).toBe(true);
+  });
+
+  test("is put back though another run gave the same package first", async () => {
+    write(`first/${NAME}/provider`, "the provider's program");
+    utimesSync(join(root, "first", NAME, "provider"), 1, 1);
+    const store = new ProviderStore(join(root, "cache/providers"));
+    await store.adopt(join(root, "first"));
+    const folders = await made();
+    expect(await folders.restore("k", next(), "plan")).toBe(true);
+    expect(statSync(program()).mtimeMs).toBe(1_000);
+  });
+
+  test("is offered whole or not at all", async () => {
+    write(`first/${NAME}/a`, "one part");
+    write(`first/${NAME}/provider`, "another");
+    const store = new ProviderStore(join(root, "cache/providers"));
+    await store.adopt(join(root, "first"));
+    const plugins = join(root, "plugins");
+    await store.seed(plugins, "");
+    expect(readdirSync(join(plugins, NAME))).toEqual(["a", "provider"]);
+    // What hinders the second link takes the first one with it.
+    rmSync(plugins, { recursive: true });
+    write(`plugins/${NAME}/provider`, "in the way");
+    await store.seed(plugins, "");
+    expect(existsSync(join(plugins, NAME))).toBe(false);
+  });
+
+  test("a package that the lock file would refuse is not offered", async () => {
+    write(`first/${NAME}/provider`, "the provider's program");
+    const store = new ProviderStore(join(root, "cache/providers"));
+    await store.adopt(join(root, "first"));
+    const hash = (await store.find(NAME))?.hash;
+    const locked = (hashes: string) =>
+      `provider "registry.opentofu.org/hashicorp/time" {\n  version = "1.2.3"\n` +
+      `  hashes = [\n    "${hashes}",\n  ]\n}\n`;
+    await store.seed(join(root, "refused"), locked("h1:another="));
+    await store.seed(join(root, "taken"), locked(hash ?? ""));
+    await store.seed(join(root, "other"), locked("h1:another=").replace("1.2.3", "1.2.4"));
+    expect(["refused", "taken", "other"].map((each) => existsSync(join(root, each, NAME)))).toEqual(
+      [false, true, true],
+    );
   });
 
   const cached = (path: string) => join(root, "cache", path);

@@ -24,6 +24,7 @@ import {
   holds,
   linkOrCopyTree,
   marksOf,
+  packageHash,
   publish,
   syncTree,
 } from "./tree.ts";
@@ -149,7 +150,10 @@ export class PreparedFolders {
     const folder = await realpath(installed);
     const files = await marksOf(folder);
     const ours = await this.#store.find(name);
-    const same = JSON.stringify(ours?.files) === JSON.stringify(files);
+    // Another run may have given the same package first: its files are others, its content is not.
+    const same =
+      JSON.stringify(ours?.files) === JSON.stringify(files) ||
+      (ours !== undefined && ours.hash === (await packageHash(folder)));
     return ours !== undefined && same
       ? { name, hash: ours.hash }
       : { name, outside: { folder, files } };

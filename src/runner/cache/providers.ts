@@ -60,8 +60,13 @@ export class ProviderStore {
       const found = await this.find(name);
       const hashes = locked.get(name.slice(0, name.lastIndexOf("/")));
       if (found === undefined || (hashes !== undefined && !hashes.includes(found.hash))) continue;
-      // Without links, as on another file system, the run installs for itself.
-      await linkTree(this.#package(name), join(into, name)).catch(() => undefined);
+      try {
+        await linkTree(this.#package(name), join(into, name));
+      } catch {
+        // Without links, as on another file system, the run installs for itself; of a package that
+        // was cleared away meanwhile it must not find a part.
+        await rm(join(into, name), { recursive: true, force: true });
+      }
     }
   }
 
@@ -109,8 +114,9 @@ export class ProviderStore {
       const meta: Package = { hash: await packageHash(join(made, "package")), files };
       await writeFile(join(made, "meta.json"), JSON.stringify(meta), { mode: 0o600 });
       await syncTree(made);
-      // What was there before is not what it should be, or it would have been used.
-      await publish(made, join(this.#folder, name), true);
+      // Another run may have come first; what is there and not as it should be gives way.
+      const replace = (await this.find(name)) === undefined;
+      await publish(made, join(this.#folder, name), replace);
     } finally {
       await rm(made, { recursive: true, force: true });
     }
