@@ -103,6 +103,7 @@ export class Run {
       folder.plugins,
       folder.cliConfig,
       folder.backendConfig,
+      folder.reserve,
       // A state that nobody may have taken over yet is not ours to throw away.
       ...files.filter((name) => name !== "errored.tfstate").map((name) => join(folder.files, name)),
     ];
