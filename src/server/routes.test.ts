@@ -8,6 +8,7 @@ import { createGate } from "./access.ts";
 import type { ServedEngine } from "./handlers.ts";
 import { createRoutes } from "./routes.ts";
 import type { WireError } from "./schemas.ts";
+import { UNARY_MS } from "./wire.ts";
 
 function serve(more: Partial<ServedEngine> = {}) {
   return createRoutes(engineOf(more), new AbortController().signal);
@@ -241,4 +242,28 @@ describe("monitoring", () => {
     const foreign = { host: "evil.example", authorization: "Bearer token" };
     expect((await routes.request("/healthz", { headers: foreign })).status).toBe(403);
   });
+});
+
+test("whatever waits inside, the one who asks has an answer in half a minute", async () => {
+  const engine = engineOf({});
+  const clock = engine.clock as VirtualClock;
+  const logs = { ...engine.logs, read: () => new Promise<never>(() => {}) };
+  const asked = createRoutes({ ...engine, logs }, new AbortController().signal).request(
+    "/v1/logs/default/a",
+  );
+  await clock.advance(UNARY_MS);
+  const answer = await asked;
+  expect(answer.status).toBe(503);
+  expect(await answer.json()).toMatchObject({ error: { kind: "late" } });
+});
+
+test("an answer that is not as promised is a bug, which is logged and not told", async () => {
+  const logged: string[] = [];
+  const log = { ...noLog, error: (_: string, fields = {}) => logged.push(JSON.stringify(fields)) };
+  const info = () =>
+    ({ version: "1", pid: "seven" }) as unknown as ReturnType<ServedEngine["info"]>;
+  const answer = await serve({ log, info }).request("/v1/info");
+  expect(answer.status).toBe(500);
+  expect(await answer.text()).not.toContain("seven");
+  expect(logged.join()).toContain("Answer to info does not fit its schema");
 });
