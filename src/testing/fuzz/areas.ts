@@ -15,5 +15,8 @@ export const fuzzAreas: readonly FuzzArea[] = [
   httpArea,
 ];
 
-/** What a campaign may add to this process's memory, whatever it is fed. */
+/**
+ * What a campaign may add to this process's memory, whatever it is fed. By hand it runs with a heap
+ * of 300 MiB, so that what is not garbage shows.
+ */
 export const GROWTH_BYTES_MAX = 400 * 1024 * 1024;
