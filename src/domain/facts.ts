@@ -209,6 +209,8 @@ export interface RunFact {
    * program of a provisioner, or a provider that outlived a kill.
    */
   readonly onlyLeftovers?: boolean | undefined;
+  /** False: the living runner has taken no order, on evidence of its machine; nothing has begun. */
+  readonly orderTaken?: boolean | undefined;
   /** RFC 3339. */
   readonly stageSince: string;
   /**

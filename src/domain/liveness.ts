@@ -1,5 +1,6 @@
 import type { LivenessVerdict } from "../api/terraform.ts";
 import type { RunFact } from "./facts.ts";
+import { isProvenDead } from "./guards.ts";
 import { bringUpMs, suspectAfterMs, unreachableAfterMs } from "./limits.ts";
 
 /** What is known of a runner on two paths: its stream, and the platform. */
@@ -21,8 +22,8 @@ export interface LivenessEvidence {
  * write any more. `lagMs` is how late the judge itself was; that much silence is its own fault.
  */
 export function judge(evidence: LivenessEvidence, lagMs: number): LivenessVerdict {
-  const { runner, workersAlive, silentMs } = evidence;
-  if (evidence.rebooted || (runner === "gone" && workersAlive === 0)) return "dead";
+  const { runner, silentMs } = evidence;
+  if (isProvenDead(evidence)) return "dead";
   if (runner === "gone") return "unreachable";
   const silence = silentMs - Math.max(0, lagMs);
   if (silence < suspectAfterMs()) return "alive";

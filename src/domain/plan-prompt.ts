@@ -1,4 +1,5 @@
 import { ACCEPT, REASON } from "../api/names.ts";
+import { isResultKnown } from "./guards.ts";
 import type { Pass } from "./pass.ts";
 import type { Standing } from "./standing.ts";
 
@@ -9,8 +10,8 @@ function needsNoApproval(pass: Pass): boolean {
 
 /** A result before the plan is unknown, and no person has let this very plan go on. */
 function isHeld(pass: Pass): boolean {
-  const { held, plan } = pass.fields;
-  if (held === undefined) return false;
+  const { plan } = pass.fields;
+  if (isResultKnown(pass.fields)) return false;
   const pending = plan?.pending;
   if (pending === undefined) return true;
   const { spec, metadata } = pass.terraform;

@@ -2,16 +2,11 @@ import type { Call } from "../ports/call.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type RunEvent, type RunnerConnection, RunnerError } from "../ports/runner.ts";
 import { bounded, orAbort, unlessSilent } from "./bounded.ts";
+import { helloMs, sendingMs, startMs, streamSilenceMs } from "./limits.ts";
 import type { PreparedRun } from "./order.ts";
 
-/** A greeting is answered at once or not at all, in milliseconds. */
-const HELLO_MS = 4_000;
 /** Pause between greetings while the runner has nothing to say by itself. */
 const GREET_AGAIN_MS = 2_000;
-const START_MS = 10_000;
-const SENDING_MS = 30_000;
-/** Two heartbeats have not come: the transport is thrown away. */
-const SILENCE_MS = 5_000;
 
 /** The engine's side of a talk with a runner. */
 export interface Listener {
@@ -41,7 +36,7 @@ export async function converse(
   clock: Clock,
   parent: AbortSignal,
 ): Promise<void> {
-  const greeting = { what: "Greeting the runner", ms: HELLO_MS, parent };
+  const greeting = { what: "Greeting the runner", ms: helloMs(), parent };
   const hello = await bounded(clock, greeting, (call) => connection.hello(call));
   if (hello.runId !== listener.runId) {
     throw new RunnerError("Refused", `The runner that answers serves run ${hello.runId}`);
@@ -49,7 +44,7 @@ export async function converse(
   listener.sign();
   if (!hello.started) await heardWhile(connection, listener, clock, parent);
   listener.started();
-  const bound = { what: "The runner's stream", ms: SILENCE_MS, parent };
+  const bound = { what: "The runner's stream", ms: streamSilenceMs(), parent };
   const open = (call: Call) => connection.watch(listener.place(), call);
   for await (const event of unlessSilent(clock, bound, open)) {
     listener.sign();
@@ -75,7 +70,7 @@ async function heardWhile(
     for (;;) {
       await clock.sleep(GREET_AGAIN_MS, signal);
       if (signal.aborted) return;
-      const greeting = { what: "Greeting the runner", ms: HELLO_MS, parent: signal };
+      const greeting = { what: "Greeting the runner", ms: helloMs(), parent: signal };
       await bounded(clock, greeting, (call) => connection.hello(call));
       listener.sign();
     }
@@ -95,12 +90,12 @@ async function give(
   parent: AbortSignal,
 ): Promise<void> {
   const prepared = await orAbort(listener.prepared(), parent);
-  const sending = { what: "Sending files to the runner", ms: SENDING_MS, parent };
+  const sending = { what: "Sending files to the runner", ms: sendingMs(), parent };
   await bounded(clock, sending, async (call) => {
     for (const file of await prepared.files(call)) await connection.putFile(file, call);
   });
   listener.ordering();
-  const starting = { what: "Starting the run", ms: START_MS, parent };
+  const starting = { what: "Starting the run", ms: startMs(), parent };
   await bounded(clock, starting, (call) => connection.start(prepared.order, call));
   listener.sign();
 }

@@ -14,14 +14,12 @@ import type { Events } from "./events.ts";
 import type { Inputs } from "./inputs.ts";
 import type { Janitor } from "./janitor.ts";
 import { CannotKeep, forgetInputs, keepInputs } from "./kept-inputs.ts";
+import { effectMs } from "./limits.ts";
 import { stateIdOf } from "./order.ts";
 import { deleteOutputs, OutputsTrouble, writeOutputs } from "./outputs.ts";
 import type { Pass } from "./pass.ts";
 import { deletePlan, savePlan } from "./plans.ts";
 import type { Supervisors } from "./supervisors.ts";
-
-/** No effect takes longer, in milliseconds. */
-const EFFECT_MS = 15_000;
 
 export interface EffectPorts {
   /** Refuses writes of a pass that was given up. */
@@ -133,7 +131,7 @@ export async function doEffect(
   ports: EffectPorts,
 ): Promise<FailedEffect | undefined> {
   work.pass.check();
-  const bound = { what: `Effect ${effect.do}`, ms: EFFECT_MS, parent: work.pass.signal };
+  const bound = { what: `Effect ${effect.do}`, ms: effectMs(), parent: work.pass.signal };
   try {
     await bounded(ports.clock, bound, (call) => deed(effect)(effect, work, ports, call));
     return undefined;

@@ -6,9 +6,9 @@ import { bounded } from "./bounded.ts";
 import { sameJson } from "./canonical.ts";
 import { doEffect, type EffectPorts, type Work } from "./effects.ts";
 import type { Gathered } from "./gather.ts";
+import { storeMs } from "./limits.ts";
 import type { Pass } from "./pass.ts";
 
-const STORE_MS = 10_000;
 /** A decision that fails is taken anew at most so often in one pass. */
 const DECISIONS_MAX = 4;
 
@@ -83,7 +83,7 @@ async function doAll(
 async function storeStatus(decision: Decision, work: Work, ports: EffectPorts): Promise<boolean> {
   if (sameJson(work.terraform.status ?? {}, decision.status)) return false;
   const next: Terraform = { ...work.terraform, status: decision.status };
-  const bound = { what: "Storing the status", ms: STORE_MS, parent: work.pass.signal };
+  const bound = { what: "Storing the status", ms: storeMs(), parent: work.pass.signal };
   work.pass.check();
   try {
     const update = (call: Call) => ports.store.update(next, "status", call);

@@ -145,6 +145,27 @@ describe("a runner that is frozen", () => {
     expect(world.effects()).toEqual(ONE);
   });
 
+  test("before it ever took its order lets an apply be tried again soon", async () => {
+    const world = await begin();
+    const stored = world.onStatus;
+    let mute = "";
+    world.onStatus = (after, before) => {
+      stored(after, before);
+      const { run: intent } = after.status ?? {};
+      const first = intent?.operation === "apply" && mute === "";
+      if (first) mute = intent.id;
+      world.platform.launchMs = intent?.id === mute ? Number.POSITIVE_INFINITY : 50;
+    };
+    await world.until("the apply is intended", () => mute !== "");
+    const ms = await timed(world, "another apply is under way", async () => {
+      const found = await run(world);
+      return found?.operation === "apply" && found.id !== mute;
+    });
+    expect(ms).toBeLessThanOrEqual(100_000);
+    await world.untilReady();
+    expect(world.effects()).toEqual(ONE);
+  });
+
   test("while the source does not come is called unreachable all the same", async () => {
     const world = await begin();
     world.artifactFate = () => "hang";
@@ -166,6 +187,25 @@ describe("a runner that is frozen", () => {
     const before = world.platform.calls.length;
     await world.clock.advance(60_000);
     expect(world.platform.calls.length - before).toBeLessThan(80);
+  });
+});
+
+describe("a step that overruns", () => {
+  test("before an apply is ended, though its runner does not end it", async () => {
+    const world = await begin({ script: () => ({ stageMs: { init: 2_000 } }) });
+    const stopped: string[] = [];
+    world.platform.world.onStage = (begun, stage) => {
+      if (begun.order?.operation !== "apply" || stage !== "init" || stopped.length > 0) return;
+      stopped.push(begun.launch.runId);
+      begun.ignoresLimits = true;
+      begun.stopWorker();
+    };
+    await world.until("the init stands still", () => stopped.length > 0);
+    const gone = async () => (await run(world))?.id !== stopped[0];
+    await world.until("it is ended", gone, 660_000);
+    await world.untilReady();
+    expect(world.effects()).toEqual(ONE);
+    expect(world.bugs).toEqual([]);
   });
 });
 

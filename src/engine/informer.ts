@@ -3,10 +3,8 @@ import type { Clock, Random } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import { isStoreError, type ObjectStore, type WatchEvent } from "../ports/object-store.ts";
 import { bounded, messageOf, unlessSilent } from "./bounded.ts";
+import { listMs, relistMs, watchSilenceMs } from "./limits.ts";
 
-const LIST_MS = 30_000;
-/** Bookmarks come at least once a minute: a watch that is silent for longer is dead. */
-const SILENCE_MS = 90_000;
 /** Pauses after trouble are random below a bound that doubles from the first to the second. */
 const PAUSE_FIRST_MS = 500;
 const PAUSE_MAX_MS = 30_000;
@@ -37,6 +35,7 @@ export class Informer<K extends KindName> {
   readonly #listener: Listener<ObjectOf<K>>;
   readonly #known = new Map<string, ObjectOf<K>>();
   #version: string | undefined;
+  #listedMs = 0;
   #failures = 0;
 
   constructor(kind: K, ports: InformerPorts, listener: Listener<ObjectOf<K>>) {
@@ -85,23 +84,29 @@ export class Informer<K extends KindName> {
 
   async #list(parent: AbortSignal): Promise<void> {
     const { clock, store } = this.#ports;
-    const bound = { what: `Listing ${this.#kind}`, ms: LIST_MS, parent };
+    const bound = { what: `Listing ${this.#kind}`, ms: listMs(), parent };
     const list = await bounded(clock, bound, (call) => store.list(this.#kind, {}, call));
     const seen = new Set(list.items.map((item) => keyText(keyOf(item))));
     for (const [key, object] of [...this.#known]) if (!seen.has(key)) this.#remove(object);
     for (const object of list.items) this.#put(object);
     this.#version = list.resourceVersion;
+    this.#listedMs = clock.monotonic();
   }
 
   async #watch(from: string, parent: AbortSignal): Promise<void> {
     const { clock, store } = this.#ports;
-    const bound = { what: `The watch of ${this.#kind}`, ms: SILENCE_MS, parent };
+    const bound = { what: `The watch of ${this.#kind}`, ms: watchSilenceMs(), parent };
     const events = unlessSilent(clock, bound, (call) =>
       store.watch(this.#kind, { resourceVersion: from }, call),
     );
     for await (const event of events) {
       this.#failures = 0;
       this.#take(event);
+      // A change that no watch told of is found by listing again.
+      if (clock.monotonic() - this.#listedMs > relistMs()) {
+        this.#version = undefined;
+        return;
+      }
     }
   }
 

@@ -2,9 +2,9 @@ import type { Clock, Random } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { RunnerPlatform } from "../ports/runner.ts";
 import { bounded, messageOf } from "./bounded.ts";
+import { callMs } from "./limits.ts";
 import { WorkQueue } from "./queue.ts";
 
-const CALL_MS = 10_000;
 /** A runner that was let go may take so long to exit. */
 const EXIT_MS = 3_000;
 const LOOK_MS = 100;
@@ -64,7 +64,7 @@ export class Janitor {
 
   async #clean(runId: string, parent: AbortSignal): Promise<void> {
     const { clock, platform } = this.#ports;
-    const bound = (what: string) => ({ what, ms: CALL_MS, parent });
+    const bound = (what: string) => ({ what, ms: callMs(), parent });
     await this.#letGo(runId, parent);
     if (!(await this.#hasEnded(runId, parent))) {
       // Its outcome is known, so nothing that still lives has anything left to write.
@@ -78,7 +78,7 @@ export class Janitor {
   /** Tells a living runner that it is no longer needed. */
   async #letGo(runId: string, parent: AbortSignal): Promise<void> {
     const { clock, platform } = this.#ports;
-    const bound = { what: "Inspecting the run", ms: CALL_MS, parent };
+    const bound = { what: "Inspecting the run", ms: callMs(), parent };
     const { runner } = await bounded(clock, bound, (call) => platform.inspect(runId, call));
     if (runner !== "running") return;
     const connection = platform.connect(runId);
@@ -97,7 +97,7 @@ export class Janitor {
     const { clock, platform } = this.#ports;
     const untilMs = clock.monotonic() + EXIT_MS;
     while (!parent.aborted && clock.monotonic() < untilMs) {
-      const bound = { what: "Inspecting the run", ms: CALL_MS, parent };
+      const bound = { what: "Inspecting the run", ms: callMs(), parent };
       const fact = await bounded(clock, bound, (call) => platform.inspect(runId, call));
       const ended = fact.runner === "gone" || fact.runner === "unknown";
       if (ended && fact.workersAlive === 0) return true;

@@ -3,6 +3,7 @@ import type { AnyObject } from "../api/kinds.ts";
 import { keyText, type ObjectKey } from "../api/kinds.ts";
 import { type RunStatus, type Stage, stages, type Terraform } from "../api/terraform.ts";
 import { positiveMs } from "../domain/backoff.ts";
+import { isAsIntended, isPlanShown } from "../domain/guards.ts";
 import { healthCheckMaxMs, stageLimitMs } from "../domain/limits.ts";
 import type { ArtifactStore, OpenArtifact } from "../ports/artifacts.ts";
 import type { Call } from "../ports/call.ts";
@@ -90,7 +91,8 @@ async function intendedObject(
   const terraform = await store.get({ kind: "Terraform", ...key }, call);
   if (terraform === undefined) throw stale(`Terraform ${keyText(key)} was removed`);
   if (terraform.status?.run?.id !== run.id) throw stale("another run took its place");
-  if (terraform.metadata.generation !== run.generation) throw stale("the spec changed");
+  const { generation = 0 } = terraform.metadata;
+  if (!isAsIntended(run, { ...run, generation })) throw stale("the spec changed");
   return terraform;
 }
 
@@ -102,11 +104,12 @@ async function intendedInputs(
   call: Call,
 ): Promise<Inputs> {
   const resolved = await resolveInputs(terraform, ports, call);
-  if (resolved.state === "resolved" && resolved.inputs.digest === run.inputsDigest) {
-    return resolved.inputs;
-  }
+  const { generation } = run;
+  const isIntended = ({ digest }: Inputs) =>
+    isAsIntended(run, { generation, inputsDigest: digest });
+  if (resolved.state === "resolved" && isIntended(resolved.inputs)) return resolved.inputs;
   const kept = run.destroy === true ? await loadKeptInputs(terraform, ports, call) : undefined;
-  if (kept?.digest === run.inputsDigest) return kept;
+  if (kept !== undefined && isIntended(kept)) return kept;
   if (resolved.state === "failed") throw new StaleIntent(resolved.message);
   throw stale("its variables or environment changed");
 }
@@ -159,11 +162,9 @@ async function intendedPlan(
 ): Promise<Uint8Array> {
   const plan = await loadPlan(terraform, ports.store, call);
   if (plan.state === "damaged") throw new StaleIntent(plan.message);
-  const intended =
-    plan.state === "loaded" &&
-    plan.id === run.planId &&
-    plan.digest === terraform.status?.plan?.digest;
-  if (!intended) throw stale(`the saved plan ${run.planId ?? ""} is not the one that was shown`);
+  const shown = { id: run.planId, digest: terraform.status?.plan?.digest };
+  if (plan.state !== "loaded" || !isPlanShown(plan, shown))
+    throw stale(`the saved plan ${run.planId ?? ""} is not the one that was shown`);
   return plan.binary;
 }
 

@@ -6,9 +6,8 @@ import type { ObjectStore } from "../ports/object-store.ts";
 import type { RunnerConnection, RunnerPlatform } from "../ports/runner.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import type { Janitor } from "./janitor.ts";
+import { callMs, helloMs } from "./limits.ts";
 
-const CALL_MS = 10_000;
-const HELLO_MS = 4_000;
 const AGAIN_MS = 600_000;
 /** As long as something is left that could not be judged. */
 const SOON_MS = 30_000;
@@ -54,7 +53,7 @@ async function sweepOnce(
   parent: AbortSignal,
 ): Promise<boolean> {
   const { clock, platform, store, janitor } = ports;
-  const bound = (what: string) => ({ what, ms: CALL_MS, parent });
+  const bound = (what: string) => ({ what, ms: callMs(), parent });
   // First the runs, then the objects: a run is launched only after an object names it.
   const runs = await bounded(clock, bound("Listing runs"), (call) => platform.list(call));
   const objects = await bounded(clock, bound("Listing objects"), (call) =>
@@ -96,7 +95,7 @@ async function whatIsKnown(
   { clock, platform, log }: OrphanPorts,
   parent: AbortSignal,
 ): Promise<Known> {
-  const bound = (what: string) => ({ what, ms: CALL_MS, parent });
+  const bound = (what: string) => ({ what, ms: callMs(), parent });
   const fact = await bounded(clock, bound("Inspecting a run"), (call) =>
     platform.inspect(runId, call),
   );
@@ -122,11 +121,11 @@ async function ask(
   clock: Clock,
   parent: AbortSignal,
 ): Promise<Known> {
-  const greeting = { what: "Greeting a runner", ms: HELLO_MS, parent };
+  const greeting = { what: "Greeting a runner", ms: helloMs(), parent };
   const hello = await bounded(clock, greeting, (call) => connection.hello(call));
   if (!hello.started) return { state: "idle" };
   if (!hello.finished) return { state: "goes-on" };
-  const hearing = { what: "Hearing a run's outcome", ms: CALL_MS, parent };
+  const hearing = { what: "Hearing a run's outcome", ms: callMs(), parent };
   return await bounded(clock, hearing, async (call) => {
     const place = { fromSequence: 1, logOffset: Number.MAX_SAFE_INTEGER };
     for await (const event of connection.watch(place, call)) {

@@ -1,4 +1,5 @@
 import { keyText, type ObjectKey } from "../api/kinds.ts";
+import { isPassOpen } from "../domain/guards.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 
@@ -26,7 +27,7 @@ export class Pass {
 
   /** Throws PassOver if the pass is over. */
   check(): void {
-    if (!this.signal.aborted) return;
+    if (isPassOpen({ isOver: this.signal.aborted })) return;
     const message = `The pass of ${keyText(this.key)} is over`;
     throw new PassOver(message, { cause: this.signal.reason });
   }

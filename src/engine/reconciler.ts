@@ -5,12 +5,9 @@ import { bounded, messageOf, orAbort } from "./bounded.ts";
 import type { EffectPorts } from "./effects.ts";
 import { type Done, execute } from "./execute.ts";
 import { type GatherPorts, gather } from "./gather.ts";
+import { gatherMs, passMs } from "./limits.ts";
 import { Pass, PassOver, storeOf } from "./pass.ts";
 import type { EnginePorts } from "./ports.ts";
-
-/** Bounds of a pass and of its reading, in milliseconds. A pass never waits for a run. */
-const PASS_MS = 60_000;
-const GATHER_MS = 20_000;
 
 export interface ReconcilerPorts {
   readonly gather: GatherPorts;
@@ -39,7 +36,7 @@ export async function reconcile(
   parent: AbortSignal,
 ): Promise<Next> {
   const { clock } = ports.effects;
-  const pass = new Pass(key, clock, { ms: PASS_MS, parent });
+  const pass = new Pass(key, clock, { ms: passMs(), parent });
   try {
     return await orAbort(onePass(pass, ports), pass.signal);
   } catch (error) {
@@ -53,7 +50,7 @@ async function onePass(pass: Pass, ports: ReconcilerPorts): Promise<Next> {
   const { key } = pass;
   const effects = { ...ports.effects, store: storeOf(pass, ports.effects.store) };
   const { clock } = effects;
-  const bound = { what: `Reading ${keyText(key)}`, ms: GATHER_MS, parent: pass.signal };
+  const bound = { what: `Reading ${keyText(key)}`, ms: gatherMs(), parent: pass.signal };
   const gathered = await bounded(clock, bound, (call) => gather(key, ports.gather, call));
   if (gathered === undefined) return { after: "gone" };
   const decide = ports.decide;

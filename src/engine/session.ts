@@ -8,6 +8,7 @@ import { engineGauges } from "./engine-gauges.ts";
 import { Events } from "./events.ts";
 import { causesOf } from "./health.ts";
 import { Janitor } from "./janitor.ts";
+import { backoffCapMs } from "./limits.ts";
 import { prepareRun } from "./order.ts";
 import { sweepOrphans } from "./orphans.ts";
 import { countPass, queueMeter } from "./pass-meter.ts";
@@ -22,7 +23,6 @@ import { Watches } from "./watches.ts";
 
 /** Full jitter below a bound that doubles from the first to the second, in milliseconds. */
 const BACKOFF_BASE_MS = 1_000;
-const BACKOFF_CAP_MS = 120_000;
 /** Pause before a part that ended in spite of everything is begun again. */
 const AGAIN_MS = 1_000;
 
@@ -55,7 +55,7 @@ export class Session {
     this.#ports = ports;
     this.#lead = lead;
     this.#options = options;
-    const backoff = { backoffBaseMs: BACKOFF_BASE_MS, backoffCapMs: BACKOFF_CAP_MS };
+    const backoff = { backoffBaseMs: BACKOFF_BASE_MS, backoffCapMs: backoffCapMs() };
     this.#queue = new WorkQueue({ clock, random, ...backoff, observer: queueMeter(meters) });
     this.#supervisors = this.#makeSupervisors();
     this.#janitor = new Janitor(ports);

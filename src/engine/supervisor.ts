@@ -1,6 +1,7 @@
 import type { ObjectKey } from "../api/kinds.ts";
 import type { LivenessVerdict, RunStatus } from "../api/terraform.ts";
 import type { RunFact, RunOutcome } from "../domain/facts.ts";
+import { hasNotBegun } from "../domain/guards.ts";
 import { judge } from "../domain/liveness.ts";
 import { timeText } from "../domain/time.ts";
 import { ArtifactError } from "../ports/artifacts.ts";
@@ -16,13 +17,12 @@ import {
 import type { LiveRun, RunLogs } from "../ports/runs.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import { converse, type Listener } from "./conversation.ts";
+import { callMs, prepareMs } from "./limits.ts";
 import { LogSink } from "./log-sink.ts";
 import { type PreparedRun, StaleIntent } from "./order.ts";
 import { artifactFailedOutcome, vanishedOutcome } from "./run-outcomes.ts";
 import { heard, inFlightOf, type RunView, viewOf } from "./run-view.ts";
 
-/** Bounds of a supervisor's calls and pauses, in milliseconds. */
-const CALL_MS = 10_000;
 /** A runner that has been launched listens after less than this, also on a busy machine. */
 const COMES_UP_MS = 5_000;
 /** Pause after a look that failed; doubles up to the next. */
@@ -148,6 +148,7 @@ export class Supervisor {
       workersAlive: this.#platform.workersAlive,
       workersStage: this.#platform.workersStage,
       onlyLeftovers: this.#platform.onlyLeftovers,
+      orderTaken: this.#platform.orderTaken,
       verdict: this.#verdict(),
       silentMs: this.#silentMs(),
       stage: view.stage,
@@ -247,12 +248,12 @@ export class Supervisor {
   }
 
   #mayHaveStarted(): boolean {
-    return this.#orderSent || this.#startedAt !== undefined;
+    return !hasNotBegun({ orderSent: this.#orderSent, startedAt: this.#startedAt });
   }
 
   async #inspect(parent: AbortSignal): Promise<PlatformFact> {
     const { clock, platform } = this.#ports;
-    const bound = { what: "Inspecting the run", ms: CALL_MS, parent };
+    const bound = { what: "Inspecting the run", ms: callMs(), parent };
     const fact = await bounded(clock, bound, (call) => platform.inspect(this.run.id, call));
     // Two looks can overtake each other; a runner that is gone does not come back.
     const stale = fact.runner === "starting" || fact.runner === "running";
@@ -266,7 +267,7 @@ export class Supervisor {
     const { env } = await this.#prepare(parent);
     const { id: runId, epoch } = this.run;
     const launch = { runId, epoch, ...this.key, env: { ...runnerEnv, ...env } };
-    const bound = { what: "Launching the runner", ms: CALL_MS, parent };
+    const bound = { what: "Launching the runner", ms: callMs(), parent };
     await bounded(clock, bound, (call) => platform.launch(launch, call));
     if (!this.#launched) this.#lastSignMs = clock.monotonic();
     this.#launched = true;
@@ -276,7 +277,7 @@ export class Supervisor {
 
   async #prepare(parent: AbortSignal): Promise<PreparedRun> {
     const { clock } = this.#ports;
-    const bound = { what: "Preparing the run", ms: 3 * CALL_MS, parent };
+    const bound = { what: "Preparing the run", ms: prepareMs(), parent };
     this.#prepared ??= await bounded(clock, bound, (call) =>
       this.#ports.prepare(this.key, this.run, call),
     );
@@ -347,7 +348,7 @@ export class Supervisor {
   /** The runner is dead and nothing of the run lives: what it left tells the outcome. */
   async #collect(parent: AbortSignal): Promise<Round> {
     const { clock, platform } = this.#ports;
-    const bound = { what: "Collecting the run", ms: CALL_MS, parent };
+    const bound = { what: "Collecting the run", ms: callMs(), parent };
     try {
       const state = this.run.operation === "apply" ? await this.#state(parent) : undefined;
       const outcome = await bounded(clock, bound, (call) =>
@@ -364,7 +365,7 @@ export class Supervisor {
   /** Without it more is called unrecorded than need be, and nothing less. */
   async #state(parent: AbortSignal): Promise<Uint8Array | undefined> {
     const { clock, log } = this.#ports;
-    const bound = { what: "Reading the state", ms: CALL_MS, parent };
+    const bound = { what: "Reading the state", ms: callMs(), parent };
     try {
       return await bounded(clock, bound, (call) => this.#ports.state(this.key, call));
     } catch (error) {
@@ -377,7 +378,7 @@ export class Supervisor {
   /** The log lines that the dead runner could not hand over; without them it goes on as well. */
   async #readRest(parent: AbortSignal): Promise<void> {
     const { clock, log, platform } = this.#ports;
-    const bound = { what: "Reading the rest of the run's log", ms: CALL_MS, parent };
+    const bound = { what: "Reading the rest of the run's log", ms: callMs(), parent };
     try {
       for (let more = true; more; ) {
         const { logOffset } = this.#view;
@@ -396,7 +397,7 @@ export class Supervisor {
   async #finish(outcome: RunOutcome, parent: AbortSignal): Promise<Round> {
     const { clock } = this.#ports;
     if (this.run.operation === "apply") {
-      const bound = { what: "Rescuing a state", ms: CALL_MS, parent };
+      const bound = { what: "Rescuing a state", ms: callMs(), parent };
       const aside = await bounded(clock, bound, (call) =>
         this.#ports.rescue(this.key, this.run, call),
       );
@@ -454,7 +455,7 @@ export class Supervisor {
   /** Lines that were written before a restart are not asked for again. */
   async #findLogOffset(): Promise<void> {
     const { clock, logs } = this.#ports;
-    const bound = { what: "Reading the run's log", ms: CALL_MS, parent: this.#ended.signal };
+    const bound = { what: "Reading the run's log", ms: callMs(), parent: this.#ended.signal };
     try {
       const options = { runId: this.run.id };
       const lines = await bounded(clock, bound, (call) => logs.read(this.key, options, call));

@@ -1,6 +1,7 @@
 import { keyOf, keyText, type ObjectKey } from "../api/kinds.ts";
 import type { RunStatus, Terraform } from "../api/terraform.ts";
 import type { RunFact } from "../domain/facts.ts";
+import { hasSlot } from "../domain/guards.ts";
 import type { EngineLoad } from "../ports/engine.ts";
 import type { Meters } from "../ports/meters.ts";
 import type { LiveRun, LiveRuns } from "../ports/runs.ts";
@@ -9,6 +10,7 @@ import type { RunUnderWatch } from "./health.ts";
 import { RunMeter } from "./run-meter.ts";
 import { Supervisor, type SupervisorPorts } from "./supervisor.ts";
 
+/** How often silence is looked for besides, which has no event: a rhythm, not a bound. */
 const TICK_MS = 500;
 
 /**
@@ -91,21 +93,20 @@ export class Supervisors implements LiveRuns {
 
   load(): EngineLoad {
     const runs = [...this.#byKey.values()].map(({ key, run }) => ({ ...key, runId: run.id }));
-    const all = this.#maxRuns;
-    return { runs, slots: { taken: all - this.#freeSlots(), all } };
+    return { runs, slots: this.#slots() };
   }
 
   /** Whether one more run may start. One that finds no slot is asked again when there is one. */
   slotFree(key: ObjectKey): boolean {
     this.#waiting.delete(keyText(key));
-    if (this.#freeSlots() > 0) return true;
+    if (hasSlot(this.#slots())) return true;
     this.#waiting.add(keyText(key));
     return false;
   }
 
   /** Takes a slot for a run that is about to be stored; false if another was faster. */
   claim(runId: string): boolean {
-    if (this.#freeSlots() <= 0) return false;
+    if (!hasSlot(this.#slots())) return false;
     this.#claims.add(runId);
     return true;
   }
@@ -142,6 +143,11 @@ export class Supervisors implements LiveRuns {
     const all = [...this.#byKey.values()];
     this.#byKey.clear();
     await Promise.all(all.map((supervisor) => supervisor.detach()));
+  }
+
+  #slots(): { taken: number; all: number } {
+    const all = this.#maxRuns;
+    return { taken: all - this.#freeSlots(), all };
   }
 
   #freeSlots(): number {

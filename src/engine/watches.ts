@@ -4,11 +4,11 @@ import type { Terraform } from "../api/terraform.ts";
 import { dependsOn } from "../domain/dependants.ts";
 import { timeOf } from "../domain/time.ts";
 import { Informer, type InformerPorts } from "./informer.ts";
+import { sweepMs } from "./limits.ts";
 import type { Priority } from "./queue.ts";
 import { References } from "./references.ts";
 import { type Source, sourceChanged, wakesDependants, wantsPass } from "./triggers.ts";
 
-const SWEEP_MS = 15_000;
 /** An object so late has been lost by the queue, or the machine slept. */
 const LATE_MS = 5_000;
 
@@ -68,7 +68,7 @@ export class Watches {
   async #sweep(signal: AbortSignal): Promise<void> {
     const { clock } = this.#ports;
     while (!signal.aborted) {
-      await clock.sleep(SWEEP_MS, signal);
+      await clock.sleep(sweepMs(), signal);
       this.#sweptAtMs = clock.monotonic();
       for (const terraform of this.#terraforms.objects()) {
         const dueMs = timeOf(terraform.status?.nextDueAt);

@@ -80,6 +80,8 @@ export interface PlatformFact {
   readonly workersStage?: Stage | undefined;
   /** True: the step's own command has ended, on proof, and what lives was left behind by it. */
   readonly onlyLeftovers?: boolean;
+  /** False: a living runner has taken no order, by what it has on disk, so it cannot have begun. */
+  readonly orderTaken?: boolean | undefined;
   /** When the runner's end was seen, RFC 3339. */
   readonly goneAt: string | undefined;
 }

@@ -47,6 +47,8 @@ export class StoreFaults {
   onEvent: (event: WatchEvent<AnyObject>) => EventFate = () => "deliver";
   /** How long each call takes. */
   delayMs = 0;
+  /** How long each write takes besides. */
+  writeDelayMs = 0;
   /** How stale each event is when it comes. */
   eventDelayMs = 0;
   /** While true every call fails. */
@@ -54,6 +56,24 @@ export class StoreFaults {
   /** Calls that hang, until the caller gives them up; `sinceMs` on the store's clock. */
   readonly hung = new Set<{ readonly what: string; readonly sinceMs: number }>();
   readonly #watches = new Set<(code: StoreErrorCode) => void>();
+  /** Watches made up to this count say nothing any more. */
+  #silencedUpTo = 0;
+  #watchCount = 0;
+
+  /** Every watch that goes on says nothing from now on, bookmarks included, and does not end. */
+  silenceWatches(): void {
+    this.#silencedUpTo = this.#watchCount;
+  }
+
+  /** For the store: the number of a watch that begins. */
+  numberWatch(): number {
+    this.#watchCount += 1;
+    return this.#watchCount;
+  }
+
+  isSilent(watch: number): boolean {
+    return watch <= this.#silencedUpTo;
+  }
 
   /** Ends every watch that goes on, with `Unavailable` or `Expired`. */
   breakWatches(code: StoreErrorCode): void {
@@ -110,6 +130,7 @@ export class FaultyObjectStore implements ObjectStore {
     call: Call,
   ): AsyncIterable<WatchEvent<ObjectOf<K>>> {
     await this.#meet({ verb: "watch", kind }, call, async () => undefined);
+    const number = this.#faults.numberWatch();
     const stop = new AbortController();
     let broken: StoreErrorCode | undefined;
     const leave = this.#faults.joinWatches((code) => {
@@ -122,7 +143,7 @@ export class FaultyObjectStore implements ObjectStore {
       const events = this.#inner.watch(kind, from, { signal: stop.signal });
       for await (const event of this.#spoil(events, stop.signal)) {
         if (stop.signal.aborted) break;
-        yield event;
+        if (!this.#faults.isSilent(number)) yield event;
       }
       if (broken !== undefined) throw faultOf(broken, `Watching ${kind}`);
     } finally {
@@ -161,7 +182,9 @@ export class FaultyObjectStore implements ObjectStore {
     this.#calls += 1;
     const what = name === undefined ? `${verb} ${kind}` : describeRef({ kind, namespace, name });
     const fate = this.#faults.onCall({ number: this.#calls, verb, kind, name });
-    if (this.#faults.delayMs > 0) await this.#clock.sleep(this.#faults.delayMs, call.signal);
+    const isWrite = verb === "create" || verb === "update" || verb === "delete";
+    const delayMs = this.#faults.delayMs + (isWrite ? this.#faults.writeDelayMs : 0);
+    if (delayMs > 0) await this.#clock.sleep(delayMs, call.signal);
     if (this.#faults.unavailable) throw faultOf("Unavailable", what);
     if (fate === undefined) return work();
     if ("fail" in fate) throw faultOf(fate.fail, what);

@@ -66,6 +66,11 @@ function exitCodeOf(folder: RunFolder, stage: Stage): number | undefined {
   return readExitFile(join(folder.steps, `${stage}.exit`));
 }
 
+/** Whether the runner of this folder has an order: it is stored before it is acknowledged. */
+export function hasOrder(folder: RunFolder): boolean {
+  return existsSync(folder.order) || stageIn(folder) !== "launch";
+}
+
 function closingLine(stage: Stage, exitCode: number | undefined): string {
   const end = exitCode === undefined ? "was killed too" : `ended with exit code ${exitCode}`;
   return `nigari: the runner died in ${stage}, and OpenTofu ${end}`;

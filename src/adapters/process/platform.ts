@@ -25,7 +25,7 @@ import { writeDurably } from "../../protocol/durable.ts";
 import { socketAddress } from "../../protocol/grpc.ts";
 import { RUN_TOKEN } from "../../protocol/run-folder.ts";
 import { RunLog } from "../../protocol/run-log.ts";
-import { collectRun, erroredState, hasEnded, stageIn } from "./collect.ts";
+import { collectRun, erroredState, hasEnded, hasOrder, stageIn } from "./collect.ts";
 import { endRunner, interruptWorkers, terminateRun } from "./ending.ts";
 import { News } from "./news.ts";
 import { list, RunRecord } from "./record.ts";
@@ -89,7 +89,9 @@ export class ProcessPlatform implements RunnerPlatform {
     const { runner, workers } = run.glance() ?? (await run.look());
     if (runner === "gone") await this.#noteEnd(run);
     if (runner !== "gone") {
-      return { runner, proof: undefined, workersAlive: workers.length, goneAt: undefined };
+      const orderTaken = hasOrder(run.folder);
+      const living = { runner, proof: undefined, goneAt: undefined };
+      return { ...living, workersAlive: workers.length, orderTaken };
     }
     const end = run.end();
     const workersStage = workers.length === 0 ? undefined : stageIn(run.folder);

@@ -5,6 +5,7 @@ import { orphanWay } from "../deletion.ts";
 import { deletionPolicy, leavesResources } from "../deletion-policy.ts";
 import type { ArtifactFact, Effect } from "../facts.ts";
 import type { Ground } from "../ground.ts";
+import { hasNoDependants } from "../guards.ts";
 import { normal, type Outcome, type Pass, waiting, wantsDestroy, withEffects } from "../pass.ts";
 import { judgeState } from "../state-guard.ts";
 import { admit } from "./admit.ts";
@@ -31,7 +32,7 @@ export function finalize(pass: Pass): Outcome | undefined {
   const suspended = leavesResources(pass.terraform) ? undefined : suspend(pass);
   if (suspended !== undefined) return suspended;
   const { dependants } = pass.observed;
-  if (dependants.length > 0) return blocked(pass, [...dependants].sort());
+  if (!hasNoDependants(dependants)) return blocked(pass, [...dependants].sort());
   const made = mayHaveResources(pass);
   return made && wantsDestroy(pass) ? destroy(pass) : cleanUp(pass, made);
 }

@@ -1,6 +1,7 @@
 import { REASON } from "../../api/names.ts";
 import type { PlanStatus } from "../../api/terraform.ts";
 import type { Ground } from "../ground.ts";
+import { isPlanCurrent } from "../guards.ts";
 import { changedInputs } from "../input-words.ts";
 import { change, normal, type Outcome, type Pass, wantsDestroy } from "../pass.ts";
 import { isApproved, planStanding } from "../plan-prompt.ts";
@@ -74,11 +75,13 @@ function staleBecause(pass: Pass, ground: Ground): string | undefined {
   if (plan.revision === undefined || plan.inputsDigest === undefined) {
     return "it is not known what it was made from";
   }
-  if (plan.revision !== ground.revision) return `the revision is ${ground.revision} now`;
+  if (!isPlanCurrent({ ...plan, inputsDigest: ground.inputsDigest }, ground)) {
+    return `the revision is ${ground.revision} now`;
+  }
   if ((plan.isDestroyPlan ?? false) !== wantsDestroy(pass)) {
     return wantsDestroy(pass) ? "everything is to be destroyed" : "nothing is to be destroyed";
   }
-  if (plan.inputsDigest !== ground.inputsDigest) return changedInputs(pass, ground);
+  if (!isPlanCurrent(plan, ground)) return changedInputs(pass, ground);
   if (!stored || (id !== undefined && id !== plan.pending)) {
     return "its stored file is missing or another one";
   }

@@ -2,6 +2,7 @@ import { formatDuration } from "../../api/duration.ts";
 import { END_RUN, REASON } from "../../api/names.ts";
 import type { Ending, RunStatus } from "../../api/terraform.ts";
 import type { RunFact } from "../facts.ts";
+import { isNotInterrupted } from "../guards.ts";
 import { interruptGraceMs, overrunGraceMs, signRefreshMs, stageLimitMs } from "../limits.ts";
 import {
   lostRunTable,
@@ -106,6 +107,14 @@ function measure(pass: Pass, run: RunStatus, fact: RunFact): Measured {
       return { measure: "end", next, ending: "deletion" };
     }
   }
+  // Its runner says itself that the apply has not begun, and does not end the step.
+  if (phase === "prepares" && situation === "answers" && overdue(run, fact)) {
+    return { measure: "end", next: "its processes are ended", ending: "overrun" };
+  }
+  if (phase === "prepares" && situation === "silent-long" && fact.orderTaken === false) {
+    const next = "its processes are ended, for it never took its order; then it is tried again";
+    return { measure: "end", next, ending };
+  }
   return { ...answer, ending };
 }
 
@@ -206,9 +215,9 @@ function runnerEnded(pass: Pass, run: RunStatus, fact: RunFact, measured: Measur
  * everything), a grace, then a person. Nothing else is started while it may write.
  */
 function interrupted(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outcome {
-  const since = timeOf(run.interruptedAt);
   if (pass.observed.engine.lostApply === "wait") return forPerson(pass, run, fact);
-  if (since === undefined) return asked(pass, run, fact, next);
+  if (isNotInterrupted(run)) return asked(pass, run, fact, next);
+  const since = timeOf(run.interruptedAt) ?? pass.nowMs;
   if (pass.nowMs - since < interruptGraceMs()) {
     const until = secondText(since + interruptGraceMs());
     return troubled(
@@ -223,7 +232,7 @@ function interrupted(pass: Pass, run: RunStatus, fact: RunFact, next: string): O
 
 /** The order to stop is stored before it is given, so that it is never given twice. */
 function asked(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outcome {
-  if (run.interruptedAt !== undefined) return troubled(pass, run, fact, next);
+  if (!isNotInterrupted(run)) return troubled(pass, run, fact, next);
   const outcome = troubled(pass, { ...run, interruptedAt: timeText(pass.nowMs) }, fact, next);
   return { ...outcome, after: [...(outcome.after ?? []), { do: "interrupt-run", runId: run.id }] };
 }

@@ -3,6 +3,7 @@ import type { Operation, RunStatus } from "../../api/terraform.ts";
 import { orphanWay } from "../deletion.ts";
 import type { Effect } from "../facts.ts";
 import type { Ground } from "../ground.ts";
+import { isOwnLock } from "../guards.ts";
 import { changedInputs } from "../input-words.ts";
 import { slotPauseMs, stageLimitMs } from "../limits.ts";
 import { basisOf, change, normal, type Outcome, type Pass, waiting } from "../pass.ts";
@@ -164,8 +165,8 @@ function lockedBy(pass: Pass, intent: Intent): Locked {
   const { lock } = pass.observed.state;
   if (lock === undefined) return { before: [] };
   const last = pass.fields.lastRun;
-  if (last !== undefined && lock.runId === last.id) {
-    const why = `Run ${last.id} has ended (${last.outcome}) and left its lock`;
+  if (isOwnLock(lock, last)) {
+    const why = `Run ${last?.id} has ended (${last?.outcome}) and left its lock`;
     return { before: [{ do: "release-lock", lockId: lock.id, why }] };
   }
   // A plan that takes no lock is in nobody's way, and nobody in its.

@@ -101,6 +101,8 @@ export class FakeRun {
   frozen = false;
   /** The machine it is on does not answer. */
   cutOff = false;
+  /** How often it was asked to stop. */
+  interrupts = 0;
   /** When the present step began, on the clock that never jumps. */
   stageSinceMs = 0;
   /** It comes up and never answers. */
@@ -173,6 +175,7 @@ export class FakeRun {
   }
 
   interruptWorker(): void {
+    this.interrupts += 1;
     if (this.worker !== undefined) this.worker.interrupted = true;
     this.bell.ring();
   }

@@ -1,6 +1,8 @@
 /** The life of one engine in a simulation: how many calls it made, and whether it was killed. */
 export class Life {
   dead = false;
+  /** It has heard that it leads no longer. */
+  deposed = false;
   /** It will be paused at some time; to say so beforehand spares the others the cost. */
   mayPause = false;
   /** Told of every call before it is made and after; may kill here. */

@@ -144,7 +144,8 @@ export class FakeRunnerPlatform implements RunnerPlatform {
       if (run.cutOff) return { ...unknown, workersAlive: undefined };
       const { runner, proof, goneAt, workersAlive } = run;
       const workersStage = runner === "gone" && workersAlive > 0 ? run.stage : undefined;
-      return { runner, proof, goneAt, workersAlive, workersStage };
+      const orderTaken = runner === "gone" ? undefined : run.order !== undefined;
+      return { runner, proof, goneAt, workersAlive, workersStage, orderTaken };
     });
   }
 

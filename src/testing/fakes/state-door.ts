@@ -9,6 +9,8 @@ export class FakeStateDoor implements StateDoor {
   readonly locks = new Map<string, LockFact>();
   readonly heads = new Map<string, StateHeadFact>();
   readonly kept = new Map<string, RescuedState[]>();
+  /** Told of each lock that is released. */
+  onRelease: (lockId: string) => void = () => {};
   /** What becomes of a state that a run left behind. */
   becomes: "current" | "aside" = "aside";
 
@@ -25,6 +27,7 @@ export class FakeStateDoor implements StateDoor {
   async release(state: StateId, lockId: string): Promise<boolean> {
     if (this.locks.get(idOf(state))?.id !== lockId) return false;
     this.released.push(lockId);
+    this.onRelease(lockId);
     return this.locks.delete(idOf(state));
   }
   async rescued(state: StateId): Promise<RescuedState[]> {

@@ -1,6 +1,8 @@
 import { Life } from "../fakes/mortal.ts";
 import type { LivingEngine, World } from "./world.ts";
 
+const STORE_WRITE = /^store\.(create|update|delete)$/;
+
 /** The engines of one world, one after the other: killed, stopped, replaced, started again. */
 export class Engines {
   readonly #world: World;
@@ -30,7 +32,12 @@ export class Engines {
     if (this.#current !== undefined && !this.#current.life.dead) return;
     const life = new Life();
     life.mayPause = true;
-    life.onCall = (call, side) => this.onCall(call, side);
+    life.onCall = (call, side) => {
+      if (life.deposed && side === "before" && STORE_WRITE.test(call)) {
+        this.#world.onLateWrite(call);
+      }
+      this.onCall(call, side);
+    };
     this.healthySinceMs = this.#world.clock.monotonic();
     this.#current = this.#world.begin({ life });
   }

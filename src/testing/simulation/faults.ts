@@ -191,6 +191,16 @@ const faultTable = {
       return undefined;
     }),
   },
+  "run-frozen-for-good": {
+    why: "SIGSTOP of runner and tofu, and nobody lets them go on",
+    needs: "tofu",
+    mendedMs: 15 * MINUTE,
+    strike: onRun((run) => {
+      run.frozen = true;
+      run.stopWorker();
+      return undefined;
+    }),
+  },
   "run-cut-off": {
     why: "the machine of the run does not answer for a while; the run goes on",
     needs: "run",
@@ -347,6 +357,62 @@ const faultTable = {
     why: "every watch ends, and its place is forgotten",
     strike: ({ world }) => {
       world.faults.breakWatches("Expired");
+      return undefined;
+    },
+  },
+  "writes-slow": {
+    why: "writes to the object store take almost as long as they may",
+    lastsMs: 90_000,
+    strike: ({ world, chance }) => {
+      world.faults.writeDelayMs = Math.floor(7_000 + chance() * 2_500);
+      return () => {
+        world.faults.writeDelayMs = 0;
+      };
+    },
+  },
+  "runners-die": {
+    why: "every runner dies as soon as it has begun, again and again",
+    lastsMs: 15 * MINUTE,
+    mendedMs: 6 * MINUTE,
+    strike: ({ world }) => {
+      const { onStage } = world.platform.world;
+      world.platform.world.onStage = (run, stage) => {
+        onStage?.(run, stage);
+        if (stage !== "artifact") return;
+        run.killWorker();
+        run.endRunner("killed by signal 9");
+      };
+      return () => {
+        if (onStage !== undefined) world.platform.world.onStage = onStage;
+      };
+    },
+  },
+  "watches-silent": {
+    why: "watches go on, and say nothing any more, as over a half-open connection",
+    mendedMs: 3 * MINUTE,
+    strike: ({ world }) => {
+      world.faults.silenceWatches();
+      return undefined;
+    },
+  },
+  "foreign-lock": {
+    why: "somebody else holds the lock of the state for a while",
+    lastsMs: 60_000,
+    strike: ({ world, name }) => {
+      const state = `default/${name}/default`;
+      const id = `foreign-${name}`;
+      if (world.door.locks.has(state)) return undefined;
+      const held = { operation: "OperationTypeApply", who: "somebody@laptop", created: "2026" };
+      world.door.locks.set(state, { id, ...held, runId: undefined });
+      return () => {
+        if (world.door.locks.get(state)?.id === id) world.door.locks.delete(state);
+      };
+    },
+  },
+  "plan-swapped": {
+    why: "somebody puts another file in the place of the saved plan",
+    strike: ({ world, name }) => {
+      world.swapPlan(name);
       return undefined;
     },
   },

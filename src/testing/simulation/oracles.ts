@@ -1,4 +1,5 @@
-import type { Terraform } from "../../api/terraform.ts";
+import type { Condition } from "../../api/meta.ts";
+import type { RunStatus, Terraform } from "../../api/terraform.ts";
 import type { Decision } from "../../domain/facts.ts";
 import { timeOf } from "../../domain/time.ts";
 import type { FakeRun } from "../fakes/fake-run.ts";
@@ -19,6 +20,16 @@ export const oracles = {
   "request-answered": "a request is answered only by work that began after it",
   "request-seen": "a request during a run is answered at once with until when it waits",
   "nothing-stale": "Reconciling stands only while something is under way",
+  "one-leader": "who leads no longer, and knows it, writes nothing",
+  "slots-kept": "no more runs go on than may",
+  "lock-kept": "the lock of a stranger is never broken",
+  "asked-once": "tofu is asked to stop once",
+  "as-intended": "what is run and applied was made from what was intended",
+  "dependants-first": "an object goes only after those that depend on it",
+  "due-noticed": "what is due by the clock is looked at, whatever the clock did",
+  "looked-at-again": "what waits is looked at again soon, and a lost run is followed by another",
+  "bounded-order": "a runner is given a bound for all that it waits for",
+  "bounded-wait": "whatever an engine waits for, it waits for two minutes at most",
   "same-end": "the end is that of the world in which nothing went wrong",
   "nothing-left": "no run is kept that no object names",
   "no-bug": "nothing fails in a way that nobody foresaw",
@@ -32,13 +43,28 @@ export interface Violation {
 
 /** Longest bound of any call of the engine, and some slack, in milliseconds. */
 const CALL_MS = 31_000;
+/** Of some calls it is documented that they end sooner. */
+const callBounds: readonly (readonly [string, number])[] = [
+  ["hello", 6_000],
+  ["inspect", 12_000],
+  ["start", 12_000],
+];
+/** The longest of all deadlines is that of a watch that says nothing. */
+const DEADLINE_MS = 100_000;
 /** A silent runner is unreachable after 8 s, and its slot is free within a look more. */
 const SLOT_MS = 12_000;
 /** One that was never heard has a minute to come up. */
 const LAUNCH_MS = 75_000;
 const FRESH_MS = 25_000;
+/** The sweep comes every 15 s, and takes what is 5 s late. */
+const DUE_MS = 25_000;
 /** For so long after trouble something may still look wrong. */
 const AFTERMATH_MS = 20_000;
+/** The longest pause after lost runs, and that after the first lost run. */
+const PAUSE_MS = 300_000;
+const QUEUED = "Waits for a free slot";
+/** How soon an object that waits for a slot is looked at, though nobody tells of one. */
+const QUEUED_MS = 10_000;
 /** Limits of steps as they are documented, with the grace of the runner and of a look. */
 const STEP_SLACK_MS = 60_000;
 
@@ -51,6 +77,10 @@ export class Watch {
   readonly #silentSince = new Map<string, number>();
   readonly #requestedAt = new Map<string, number>();
   readonly #sent = new Map<string, string>();
+  readonly #planned = new Set<string>();
+  readonly #variables = new Map<string, string>();
+  #known: readonly Terraform[] = [];
+  readonly #overdueSinceMs = new Map<string, number>();
   #overheldSinceMs: number | undefined;
   /** When something else than the wall clock was last wrong. */
   troubleMs = Number.NEGATIVE_INFINITY;
@@ -87,6 +117,37 @@ export class Watch {
       this.say("applied-once", `the plan of ${first} is sent again by ${runId}`);
     }
     this.#sent.set(plan, runId);
+    if (!this.#planned.has(plan)) this.say("as-intended", `${runId} applies what nobody planned`);
+  }
+
+  /** A run has ended, and tells what it made. */
+  ended(run: FakeRun): void {
+    if (run.outcome?.kind === "planned") this.#planned.add(run.outcome.planDigest);
+  }
+
+  /** A run takes its order. */
+  ordered(run: FakeRun, intended: RunStatus | undefined): void {
+    const { order } = run;
+    const longest = order?.healthChecks.find(({ timeoutMs }) => timeoutMs > PAUSE_MS);
+    if (longest !== undefined) {
+      this.say("bounded-order", `health check ${longest.name} may take ${longest.timeoutMs} ms`);
+    }
+    if (order === undefined || intended?.id !== run.launch.runId) return;
+    const key = `${run.launch.name} ${intended.inputsDigest}`;
+    const known = this.#variables.get(key) ?? order.variables;
+    this.#variables.set(key, known);
+    if (known === order.variables) return;
+    this.say("as-intended", `${intended.id} is given other variables than were intended`);
+  }
+
+  /** A lock was released. */
+  released(lockId: string): void {
+    if (lockId.startsWith("foreign")) this.say("lock-kept", `${lockId} was released`);
+  }
+
+  /** An engine writes that has heard that it leads no longer. */
+  wroteLate(call: string): void {
+    this.say("one-leader", `${call} by an engine that leads no longer`);
   }
 
   /** Nothing but the wall clock was wrong for a while, and an engine is at work. */
@@ -100,14 +161,25 @@ export class Watch {
   look(objects: readonly Terraform[]): void {
     this.#slots();
     this.#calls();
-    for (const run of this.#world.platform.runs()) this.#steps(run);
+    for (const run of this.#world.platform.runs()) {
+      this.#steps(run);
+      if (run.interrupts > 1)
+        this.say("asked-once", `${run.launch.runId}: ${run.interrupts} times`);
+    }
+    this.#dependants(objects);
     for (const object of objects) {
       this.#fresh(object);
       this.#seen(object);
       this.#made(object);
+      this.#due(object);
     }
     const bug = this.#world.bugs[0];
     if (bug !== undefined) this.say("no-bug", bug);
+  }
+
+  /** An engine begins to wait for something. */
+  waits(what: string, ms: number): void {
+    if (ms > DEADLINE_MS) this.say("bounded-wait", `${what} may take ${ms} ms`);
   }
 
   /** The person asks for a pass. */
@@ -124,6 +196,7 @@ export class Watch {
     const { name } = after.metadata;
     if (run !== undefined && before?.status?.run?.id !== run.id) {
       this.#began.set(run.id, this.#now());
+      this.#intends(name, run, before);
     }
     if (run?.verdict === "dead") this.#mustBeDead(name, run.id);
     if (lastRun?.outcome === "lost" && before?.status?.lastRun?.id !== lastRun.id) {
@@ -132,8 +205,27 @@ export class Watch {
     if (run?.verdict === "unreachable" && this.#isHealthy(run.id)) {
       this.say("true-verdict", `${name}: run ${run.id} is called unreachable, and it is well`);
     }
+    const dueMs = timeOf(after.status?.nextDueAt) ?? 0;
+    const pauseMs = dueMs - this.#world.clock.now();
+    const lost = (after.status?.lostRuns ?? 0) > (before?.status?.lostRuns ?? 0);
+    if (lost && pauseMs > PAUSE_MS) {
+      this.say("looked-at-again", `${name} makes a pause of ${pauseMs} ms after a lost run`);
+    }
     this.#answered(after, before);
     this.#standing(after);
+  }
+
+  /** An apply carries out a plan of the same revision and inputs. */
+  #intends(name: string, run: RunStatus, before: Terraform | undefined): void {
+    // One that was silent and is heard again goes on beside the others: so only who begins counts.
+    const { taken, all } = this.#engines.working?.engine.load().slots ?? { taken: 0, all: 1 };
+    if (taken > all && this.calmFor(SLOT_MS)) {
+      this.say("slots-kept", `${run.id} is the run ${taken} of ${all} that may go on`);
+    }
+    const plan = before?.status?.plan;
+    if (run.operation !== "apply" || plan === undefined) return;
+    if (plan.revision === run.revision && plan.inputsDigest === run.inputsDigest) return;
+    this.say("as-intended", `${name}: ${run.id} applies a plan of ${plan.revision}`);
   }
 
   #mustBeDead(name: string, runId: string): void {
@@ -176,8 +268,17 @@ export class Watch {
     const ready = status.conditions?.find(({ type }) => type === "Ready");
     const stalled = status.conditions?.find(({ type }) => type === "Stalled");
     if (ready === undefined) return;
+    const queued = status.conditions?.some(({ message }) => message.startsWith(QUEUED)) === true;
+    if (queued && (requeueAfterMs ?? Number.POSITIVE_INFINITY) > QUEUED_MS) {
+      this.say(
+        "looked-at-again",
+        `${name} waits for a slot, and is looked at in ${requeueAfterMs}`,
+      );
+    }
     const again = requeueAfterMs !== undefined || stalled?.status === "True";
-    const told = /set approvePlan|until spec\.suspend/.test(ready.message);
+    const told = /set approvePlan|until spec\.suspend|remove one of|plan only mode/.test(
+      ready.message,
+    );
     const waits = told || terraform.spec.suspend === true;
     if (ready.reason === "" || ready.message === "") {
       this.say("parked-with-reason", `${name}: Ready says nothing`);
@@ -216,7 +317,8 @@ export class Watch {
   #calls(): void {
     const all = [...this.#world.faults.hung, ...this.#world.platform.hung];
     for (const { what, sinceMs } of [...all, ...this.#world.hungArtifacts]) {
-      if (this.#now() - sinceMs <= CALL_MS) continue;
+      const [, boundMs = CALL_MS] = callBounds.find(([start]) => what.startsWith(start)) ?? [];
+      if (this.#now() - sinceMs <= boundMs) continue;
       if (!this.#engines.workedSince(sinceMs)) continue;
       this.say("call-given-up", `"${what}" is waited for since ${this.#now() - sinceMs} ms`);
     }
@@ -258,6 +360,39 @@ export class Watch {
     this.say("request-seen", `${metadata.name}: ${value} came in a run, and status says "${text}"`);
   }
 
+  /** Objects whose time has come by the clock on the wall. */
+  #due({ metadata: { name }, status, spec }: Terraform): void {
+    const dueMs = timeOf(status?.nextDueAt);
+    const late = dueMs !== undefined && this.#world.clock.now() - dueMs > DUE_MS;
+    const waits = status?.run !== undefined || spec.suspend === true;
+    if (!late || waits || !this.calmFor(DUE_MS) || this.#waitsForSlot(status?.conditions)) {
+      this.#overdueSinceMs.delete(name);
+      return;
+    }
+    const sinceMs = this.#overdueSinceMs.get(name) ?? this.#now();
+    this.#overdueSinceMs.set(name, sinceMs);
+    if (this.#now() - sinceMs <= DUE_MS) return;
+    this.say("due-noticed", `${name} is due since ${status?.nextDueAt}, and nobody looks`);
+  }
+
+  #waitsForSlot(conditions: readonly Condition[] = []): boolean {
+    return conditions.some(({ message }) => message.startsWith(QUEUED));
+  }
+
+  #dependants(objects: readonly Terraform[]): void {
+    const names = new Set(objects.map(({ metadata }) => metadata.name));
+    const gone = this.#known.filter(({ metadata }) => !names.has(metadata.name));
+    this.#known = objects;
+    for (const { metadata } of gone) {
+      const left = objects.find(({ spec }) =>
+        (spec.dependsOn ?? []).some(({ name }) => name === metadata.name),
+      );
+      if (left === undefined) continue;
+      const { name } = left.metadata;
+      this.say("dependants-first", `${metadata.name} has gone, and ${name} depends on it`);
+    }
+  }
+
   /** Effects are counted outside of any state. */
   #made({ metadata: { name } }: Terraform): void {
     const there = new Map<string, number>();
@@ -277,6 +412,8 @@ function limitMs(run: FakeRun): number | undefined {
   const graceMs = 30_000 + STEP_SLACK_MS;
   // A silent runner of a plan is ended after half a minute.
   const silent = run.frozen && run.order?.operation !== "apply";
+  // Of an apply that is silent nobody knows how far it is: a person is asked.
+  if (run.frozen && !silent) return undefined;
   const limits: Partial<Record<string, number>> = {
     artifact: 300_000,
     init: 600_000,

@@ -50,6 +50,8 @@ export interface CrashPlan {
 export const SOURCE = "code";
 export const INPUT = "input";
 
+/** A check that would wait for a day if it were let. */
+const CHECK = { name: "port", type: "tcp", address: "127.0.0.1:80", timeout: "24h" } as const;
 const STRIKES_MAX = 3;
 const FIRST = "a";
 
@@ -102,6 +104,7 @@ function specOf(name: string, random: Random, mustDestroy: boolean): Partial<Ter
     ...(chance(0.4) ? { writeOutputsToSecret: { name: `outputs-of-${name}` } } : {}),
     ...(chance(0.3) ? { varsFrom: [{ kind: "Secret" as const, name: INPUT }] } : {}),
     ...(chance(0.3) ? { retryInterval: "5s" } : {}),
+    ...(chance(0.2) ? { healthChecks: [{ ...CHECK }] } : {}),
     ...(mustDestroy || chance(0.3) ? { destroyResourcesOnDeletion: true } : {}),
   };
 }
@@ -116,11 +119,12 @@ function actsOf(random: Random, objects: readonly ObjectPlan[], mustDelete: bool
     acts.push({ do: act, name, afterMs: between(random, 0, 25_000) });
     if (act === "suspend") acts.push({ do: "resume", name, afterMs: between(random, 0, 25_000) });
   }
-  // The one that others depend on goes only alone: else it would wait for them.
-  const alone = objects.every(({ spec }) => (spec.dependsOn ?? []).length === 0);
-  if (mustDelete && !alone) acts.push({ do: "delete", name: "b", afterMs: 30_000 });
-  if (mustDelete || (alone && random.next() < 0.2)) {
-    acts.push({ do: "delete", name: FIRST, afterMs: between(random, 20_000, 40_000) });
+  if (!mustDelete && random.next() >= 0.2) return acts;
+  acts.push({ do: "delete", name: FIRST, afterMs: between(random, 20_000, 40_000) });
+  // The first waits for those that depend on it.
+  const dependant = objects.find(({ spec }) => (spec.dependsOn ?? []).length > 0);
+  if (dependant !== undefined) {
+    acts.push({ do: "delete", name: dependant.name, afterMs: between(random, 0, 20_000) });
   }
   return acts;
 }

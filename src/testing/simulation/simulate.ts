@@ -1,4 +1,4 @@
-import type { Terraform } from "../../api/terraform.ts";
+import type { RunStatus, Terraform } from "../../api/terraform.ts";
 import { seededRandom } from "../fakes/clock.ts";
 import type { FakeRun } from "../fakes/fake-run.ts";
 import { Engines } from "./engines.ts";
@@ -42,6 +42,8 @@ const STEP_MS = 1_000;
 const LIFE_MS = 90_000;
 /** Everything has come to rest by then, if nothing is left that takes longer. */
 const REST_MS = 240_000;
+/** How long after its end a run is struck at the most, in milliseconds, while it is collected. */
+const COLLECT_MS = 15_000;
 const NEVER = new AbortController().signal;
 
 export async function live(scenario: Scenario): Promise<Lived> {
@@ -64,6 +66,8 @@ class Simulation {
   readonly #ends = new Map<Strike, () => void>();
   /** Objects that are to go. */
   readonly #leaving = new Set<string>();
+  /** Every intent that was stored, by its id. */
+  readonly #intents = new Map<string, RunStatus>();
   #calm = false;
   #writes = 0;
   #crashedAt: string | undefined;
@@ -80,7 +84,7 @@ class Simulation {
         resources: world.contents(artifactDigest).split(" "),
         stageMs: scenario.stageMs,
         outputs: [{ name: "address", sensitive: false }],
-        files: { "outputs.json": OUTPUTS },
+        files: { "outputs.json": OUTPUTS, "plan.txt": "The plan, for people" },
       }),
     });
     this.#world = world;
@@ -93,9 +97,14 @@ class Simulation {
     this.#engines.onCall = (call, side) => this.#called(call, side);
     world.platform.world.onStage = (run, stage) => {
       if (stage === "apply") this.#watch.applies(run);
+      if (stage === "artifact") this.#watch.ordered(run, this.#intents.get(run.launch.runId));
+      if (stage === "collect") this.#watch.ended(run);
       this.#tell(`${run.launch.name}: run ${run.launch.runId} is in ${momentOf(run)}`);
       this.#met(momentOf(run), run.launch.name, run);
     };
+    world.onDeadline = (what, ms) => this.#watch.waits(what, ms);
+    world.onLateWrite = (call) => this.#watch.wroteLate(call);
+    world.door.onRelease = (lockId) => this.#watch.released(lockId);
     const stored = world.onStatus;
     world.onStatus = (after, before) => {
       stored(after, before);
@@ -124,7 +133,7 @@ class Simulation {
     for (const act of acts) {
       await this.#pass(act.afterMs);
       if (act.do === "delete") {
-        await this.#settled(REST_MS, false);
+        if (this.#leaving.size === 0) await this.#settled(REST_MS, false);
         this.#leaving.add(act.name);
       }
       await this.#people.act(act);
@@ -158,6 +167,8 @@ class Simulation {
         await this.#noteRequest(first.metadata.name);
       }
     }
+    // What comes due by a clock that jumped is noticed without any other cause.
+    if (this.#struck.some(({ fault }) => faults[fault].onlyTime === true)) await this.#pass(70_000);
     // The last fault may go on a little, unseen by an early calm.
     if (this.#ends.size > 0) await this.#pass(15_000);
   }
@@ -292,6 +303,8 @@ class Simulation {
       const { status, reason, message } = ready;
       this.#tell(`${name}: Ready ${status} ${reason}: ${message}`);
     }
+    const { run } = after.status ?? {};
+    if (run !== undefined && !this.#intents.has(run.id)) this.#intents.set(run.id, run);
     const moment = launchOf(after);
     if (moment === undefined || before?.status?.run?.id === after.status?.run?.id) return;
     this.#tell(`${name}: intends run ${after.status?.run?.id}, ${moment}`);
@@ -317,13 +330,12 @@ class Simulation {
   /** A moment has come: strikes that wait for it are begun. */
   #met(moment: Moment, name: string, run: FakeRun | undefined): void {
     if (this.#calm) return;
-    const index = this.#waiting.findIndex((each) => each.moment === moment);
-    const strike = this.#waiting[index];
-    if (strike === undefined) return;
-    this.#waiting.splice(index, 1);
-    this.#strikeIn(strike, name, run).catch((error: unknown) => {
-      this.#watch.say("no-bug", `the simulation itself: ${String(error)}`);
-    });
+    for (const strike of this.#waiting.filter((each) => each.moment === moment)) {
+      this.#waiting.splice(this.#waiting.indexOf(strike), 1);
+      this.#strikeIn(strike, name, run).catch((error: unknown) => {
+        this.#watch.say("no-bug", `the simulation itself: ${String(error)}`);
+      });
+    }
   }
 
   /** At the time the strike names within its moment; it waits again if the moment has passed. */
@@ -350,9 +362,10 @@ class Simulation {
 
   #delayMs(moment: Moment, when: number): number {
     const { stageMs, launchMs } = this.#scenario;
-    if (moment.endsWith("/collect")) return 0;
+    // The outcome is heard at once; what a pass makes of it may take some time.
+    if (moment.endsWith("/collect")) return when < 0.6 ? 0 : (when - 0.6) * COLLECT_MS;
     if (moment === "rest") return when * 10_000;
-    if (moment.endsWith("/launch")) return when * launchMs * 1.2;
+    if (moment.endsWith("/launch")) return when < 0.3 ? 0 : when * launchMs * 1.2;
     const stage = moment === "destroy" ? "apply" : moment.split("/")[1];
     return when * (Object.entries(stageMs).find(([name]) => name === stage)?.[1] ?? 100);
   }

@@ -1,12 +1,18 @@
-import { parentPort } from "node:worker_threads";
-import { trySeed } from "./campaign.ts";
+import { parentPort, workerData } from "node:worker_threads";
+import { installMutant, type Mutant } from "./mutant-loader.ts";
+import type { Task } from "./pool.ts";
 
 // A thread that lives through worlds, as many as it is asked to. What fails in them is data; to
 // note where each error was made would cost more than all the rest.
 Error.stackTraceLimit = 0;
 
-parentPort?.on("message", (seeds: readonly number[]) => {
-  liveThrough(seeds).then(
+const { mutant } = workerData as { readonly mutant?: Mutant };
+if (mutant !== undefined) installMutant(mutant);
+// Loaded only now, so that the mutant is in it.
+const { trySeed } = await import("./campaign.ts");
+
+parentPort?.on("message", (tasks: readonly Task[]) => {
+  liveThrough(tasks).then(
     (results) => parentPort?.postMessage(results),
     (error: unknown) => {
       // Ends the thread, and with it the campaign.
@@ -17,8 +23,10 @@ parentPort?.on("message", (seeds: readonly number[]) => {
   );
 });
 
-async function liveThrough(seeds: readonly number[]) {
+async function liveThrough(tasks: readonly Task[]) {
   const results = [];
-  for (const seed of seeds) results.push(await trySeed(seed));
+  for (const { seed, aims } of tasks) {
+    results.push(await trySeed(seed, aims === undefined ? {} : { aims }));
+  }
   return results;
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
 import { FaultyObjectStore, StoreFaults } from "../../adapters/memory/faults.ts";
 import { memoryObjectStore } from "../../adapters/memory/object-store.ts";
 import type { GitRepository } from "../../api/core.ts";
@@ -61,6 +62,10 @@ export class World {
   afterDecision: (observed: Observed, decision: Decision) => void = () => {};
   /** Told of each status of a Terraform that was stored. */
   onStatus: (after: Terraform, before: Terraform | undefined) => void = () => {};
+  /** Told of each write of an engine that has heard that it leads no longer. */
+  onLateWrite: (call: string) => void = () => {};
+  /** Told of each deadline that an engine sets. */
+  onDeadline: (what: string, ms: number) => void = () => {};
   /** How artifacts come; may fail, or never end. */
   artifactFate: () => "fail" | "hang" | undefined = () => undefined;
   /** Fetches of artifacts that hang, until the engine gives them up. */
@@ -157,6 +162,27 @@ export class World {
     await this.store.update({ ...stored, status }, "status", this.call());
   }
 
+  /** Somebody puts another file in the place of an object's saved plan, if it has one. */
+  swapPlan(name: string): void {
+    const swap = async () => {
+      const { items } = await this.store.list("Secret", {}, this.call());
+      const plan = items.find(({ metadata }) => metadata.name === `tfplan-default-${name}`);
+      if (plan === undefined) return;
+      const content = "the plan of somebody else";
+      const tfplan = gzipSync(content).toString("base64");
+      const hash = createHash("sha256").update(content).digest("hex");
+      const annotations = {
+        ...plan.metadata.annotations,
+        "infra.contrib.fluxcd.io/plan-hash": hash,
+      };
+      const metadata = { ...plan.metadata, annotations };
+      const swapped = { ...plan, metadata, data: { ...plan.data, tfplan } };
+      await this.store.update(swapped, "main", this.call());
+    };
+    // Whoever is faster is in the right.
+    swap().catch(() => {});
+  }
+
   /** What was put into an artifact, by its digest with or without the algorithm. */
   contents(digest: string): string {
     const bytes = this.#artifacts.get(`sha256:${digest.replace("sha256:", "")}`);
@@ -219,10 +245,14 @@ export class World {
       leadership: {
         async acquire() {
           const lead = await leadership.acquire();
-          return { ...lead, lost: heard(lead.lost, life) };
+          const lost = heard(lead.lost, life);
+          lost.addEventListener("abort", () => {
+            life.deposed = true;
+          });
+          return { ...lead, lost };
         },
       },
-      clock: mortalClock(clock, life),
+      clock: mortalClock(clock, life, (what, ms) => this.onDeadline(what, ms)),
       random: this.#random,
       log: this.#log(life),
       ...(this.#options.meters === undefined ? {} : { meters: this.#options.meters }),
@@ -334,12 +364,19 @@ export class World {
 }
 
 /** The clock of an engine that can be stopped and killed: it hears of no time meanwhile. */
-function mortalClock(clock: VirtualClock, life: Life): Clock {
+function mortalClock(
+  clock: VirtualClock,
+  life: Life,
+  told: (what: string, ms: number) => void,
+): Clock {
   return {
     now: () => clock.now(),
     monotonic: () => clock.monotonic(),
     lagMs: () => clock.lagMs(),
-    deadline: (what, ms, parent) => heard(clock.deadline(what, ms, parent), life),
+    deadline(what, ms, parent) {
+      told(what, ms);
+      return heard(clock.deadline(what, ms, parent), life);
+    },
     async sleep(ms, signal) {
       await clock.sleep(ms, signal);
       if (life.dead || life.paused) await life.awake();
