@@ -139,4 +139,23 @@ describe("a spec that cannot be right", () => {
     object.settle();
     expect(object.ready).toMatch(/^False InvalidSpec: spec.retryInterval "soon" is no positive/);
   });
+  test.each([-5, 2 ** 31])("a parallelism of %j", (parallelism) => {
+    const object = new OneObject({ parallelism });
+    object.settle();
+    expect(object.ready).toMatch(/^False InvalidSpec: spec.parallelism -?\d+ is no number of op/);
+    expect(object.asked).toEqual([]);
+  });
+  test.each(["soon", "-5s"])("a lock timeout of %j", (lockTimeout) => {
+    const object = new OneObject({ tfstate: { lockTimeout } });
+    object.settle();
+    expect(object.ready).toMatch(/^False InvalidSpec: spec.tfstate.lockTimeout "\S+" is no dura/);
+  });
+  test.each<Partial<TerraformSpec>>([{ parallelism: 0 }, { tfstate: { lockTimeout: "0s" } }])(
+    "what only says the default is none: %j",
+    (spec) => {
+      const object = new OneObject(spec);
+      object.settle();
+      expect(object.ready).not.toMatch(/InvalidSpec/);
+    },
+  );
 });

@@ -101,13 +101,13 @@ describe("the outputs Secret", () => {
     const { store, wanting } = await open(foreign);
     await expect(writeOutputs(wanting(), json, store, call)).rejects.toThrow(
       "spec.writeOutputsToSecret.name: Secret/default/out belongs to somebody else " +
-        "(no owner; made by hand); choose another name or remove that Secret",
+        "(whoever made it by hand); choose another name or remove that Secret",
     );
     await deleteOutputs(wanting(), store, call);
     expect(plainData(await read(store))).toEqual({ mine: "1" });
     expect(await outputsFact(wanting(), store, call)).toEqual({
       state: "foreign",
-      owner: "no owner; made by hand",
+      owner: "whoever made it by hand",
     });
   });
 

@@ -25,5 +25,5 @@ export function isOwnedBy(metadata: ObjectMeta, terraform: Terraform): boolean {
 export function ownerText(metadata: ObjectMeta): string {
   const owners = metadata.ownerReferences ?? [];
   const owner = owners.find((each) => each.controller === true) ?? owners[0];
-  return owner === undefined ? "no owner; made by hand" : `${owner.kind}/${owner.name}`;
+  return owner === undefined ? "whoever made it by hand" : `${owner.kind}/${owner.name}`;
 }

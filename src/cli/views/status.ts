@@ -1,8 +1,10 @@
 import { formatDuration } from "../../api/duration.ts";
+import { keyOf } from "../../api/kinds.ts";
 import type { Condition } from "../../api/meta.ts";
 import { CONDITION, REASON } from "../../api/names.ts";
-import type { Terraform } from "../../api/terraform.ts";
+import type { RunStatus, Terraform } from "../../api/terraform.ts";
 import type { LiveRun } from "../../ports/runs.ts";
+import { wordFor } from "../context.ts";
 
 /** The words a list shows for an object, and whether they are good, bad or neither. */
 export interface StatusWord {
@@ -74,7 +76,7 @@ export function deadlineClock(
   const run = object.status?.run;
   if (run === undefined) {
     const due = object.status?.nextDueAt;
-    if (due === undefined) return ["Nothing under way; only an event makes it due."];
+    if (due === undefined) return [`Nothing under way${waitsFor(object)}`];
     const inMs = Date.parse(due) - nowMs;
     return [`Nothing under way; looked at again in ${formatDuration(Math.max(0, inMs))} (${due}).`];
   }
@@ -88,8 +90,7 @@ export function deadlineClock(
       ? "Until: no limit; it goes on as long as it gives signs of life."
       : `Until: ${run.stageDeadline} at the latest, then it is ended and tried again.`,
   );
-  const silent =
-    live === undefined ? ageSince(run.lastSignAt, nowMs) : formatDuration(live.silentMs);
+  const silent = silence(run, live, nowMs);
   if (silent !== "")
     lines.push(`Last sign of life: ${silent} ago (${live?.verdict ?? run.verdict}).`);
   if (run.note !== undefined) lines.push(run.note);
@@ -97,4 +98,32 @@ export function deadlineClock(
     lines.push(`In flight: ${live.inFlight.join(", ")}.`);
   }
   return lines;
+}
+
+/** Of a silent run an engine knows no more than its own time; what is stored may go back further. */
+function silence(run: RunStatus, live: LiveRun | undefined, nowMs: number): string {
+  if (live === undefined) return ageSince(run.lastSignAt, nowMs);
+  const storedMs = live.verdict === "alive" ? 0 : nowMs - Date.parse(run.lastSignAt ?? "");
+  return formatDuration(Math.max(live.silentMs, storedMs || 0));
+}
+
+/** What makes an object go on that is not looked at again by itself, as the end of a sentence. */
+function waitsFor(object: Terraform): string {
+  const { spec, status, metadata } = object;
+  const word = wordFor(keyOf(object));
+  if (metadata.deletionTimestamp !== undefined) return "; Ready says what holds up its deletion.";
+  if (spec.suspend === true) return `: it is suspended. Go on: nigari resume ${word}`;
+  const stalled = conditionOf(object, CONDITION.stalled);
+  if (stalled?.status === "True") {
+    return stalled.reason === REASON.retryLimitReached
+      ? ": its retries are used up. It goes on once its spec or source changes, or with: " +
+          `nigari replan ${word}`
+      : ": it waits for a person, as Stalled says below.";
+  }
+  if ((status?.plan?.pending ?? "") !== "") {
+    return spec.planOnly === true && spec.force !== true
+      ? "; the next plan is made once the spec, the source or an input changes, or on request."
+      : ": its plan waits for approval.";
+  }
+  return "; only an event makes it due.";
 }

@@ -1,3 +1,4 @@
+import { parseDuration } from "../../api/duration.ts";
 import { REASON } from "../../api/names.ts";
 import type { TerraformSpec } from "../../api/terraform.ts";
 import { positiveMs } from "../backoff.ts";
@@ -19,19 +20,28 @@ export function admit(pass: Pass): Outcome | undefined {
     const message = `Not obeyed by this version, so nothing is touched: ${named}`;
     return refused(pass, REASON.fieldNotObeyed, message);
   }
-  const wrong = wrongDuration(spec);
-  if (wrong === undefined) return undefined;
-  const message = `${wrong} is no positive duration; write one such as 10m`;
-  return refused(pass, REASON.invalidSpec, message);
+  const wrong = wrongDuration(spec) ?? wrongNumber(spec);
+  return wrong === undefined ? undefined : refused(pass, REASON.invalidSpec, wrong);
 }
 
 function wrongDuration(spec: TerraformSpec): string | undefined {
-  if (positiveMs(spec.interval) === undefined) return `spec.interval "${spec.interval}"`;
-  const wrong = (["retryInterval", "maxRetryInterval"] as const).find((field) => {
-    const text = spec[field];
-    return text !== undefined && positiveMs(text) === undefined;
-  });
-  return wrong === undefined ? undefined : `spec.${wrong} "${spec[wrong]}"`;
+  const { interval, retryInterval, maxRetryInterval, tfstate } = spec;
+  const positive = Object.entries({ interval, retryInterval, maxRetryInterval });
+  for (const [field, text] of positive) {
+    if (text === undefined || positiveMs(text) !== undefined) continue;
+    return `spec.${field} "${text}" is no positive duration; write one such as 10m`;
+  }
+  const lockTimeout = tfstate?.lockTimeout;
+  if (lockTimeout === undefined || (parseDuration(lockTimeout) ?? -1) >= 0) return undefined;
+  return `spec.tfstate.lockTimeout "${lockTimeout}" is no duration; write one such as 30s`;
+}
+
+/** What OpenTofu takes for -parallelism; 0 is upstream's way to say "the default". */
+const PARALLELISM_MAX = 2 ** 31 - 1;
+
+function wrongNumber({ parallelism = 0 }: TerraformSpec): string | undefined {
+  if (parallelism >= 0 && parallelism <= PARALLELISM_MAX) return undefined;
+  return `spec.parallelism ${parallelism} is no number of operations; write one such as 10`;
 }
 
 function refused(pass: Pass, reason: string, text: string): Outcome {
