@@ -142,6 +142,8 @@ export type StateHeadFact =
   | ({
       readonly state: "present" /** Of the run that wrote it; undefined: a person did. */;
       readonly runId: string | undefined;
+      /** Why its content cannot be used, with the mend; undefined: no damage is known. */
+      readonly damage?: string;
     } & FoundState);
 
 /** A state as it was read: its head, and what is in it. */

@@ -107,6 +107,20 @@ describe("a state behind the door", () => {
     expect(object.events, "told once").toHaveLength(1);
   });
 
+  test("it is damaged: nothing is started, and it goes on once that is mended", () => {
+    const object = behindDoor();
+    look(object, { ...byRun, damage: "State file x is gone; restore it from a backup" });
+    object.whenDue();
+    expect(object.status.run).toBeUndefined();
+    expect(object.ready).toMatch(
+      /^False StateChanged: State of default\/app \(workspace default\) is damaged: State file x/,
+    );
+    expect(object.condition("Stalled")).toMatchObject({ status: "True", reason: "StateChanged" });
+    look(object, byRun);
+    object.whenDue();
+    expect(object.status.run).toMatchObject({ operation: "plan" });
+  });
+
   test.each(each)("%s: an approved plan is not applied on it", (_, change) => {
     const object = behindDoor();
     object.edit({ approvePlan: "" });

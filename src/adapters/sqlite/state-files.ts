@@ -80,6 +80,15 @@ export class StateFiles {
     return this.#chunks(stored.file, call);
   }
 
+  /** Damage that can be seen without reading: a file that is gone or of another size. */
+  damageOf({ file, sizeBytes }: StoredFile): string | undefined {
+    const found = statSync(join(this.#folder, file), { throwIfNoEntry: false });
+    if (found === undefined) return this.#damaged(file, "is gone").message;
+    return found.size === sizeBytes
+      ? undefined
+      : this.#damaged(file, "is not what was written").message;
+  }
+
   remove(files: readonly string[]): void {
     for (const file of files) rmSync(join(this.#folder, file), { force: true });
   }
@@ -113,7 +122,7 @@ export class StateFiles {
   #damaged(file: string, what: string, cause?: unknown): StateDamaged {
     return new StateDamaged(
       `State file ${join(this.#folder, file)} ${what}; restore it from a backup, ` +
-        "or push an earlier version with nigari state push",
+        "or make an earlier version current with nigari state rollback (or push a file)",
       { cause },
     );
   }

@@ -69,6 +69,13 @@ export class StateRows {
     this.#database.prepare(sql).run(version.order);
   }
 
+  /** The version's content lies in another file now. */
+  refile(version: VersionRow, file: string): void {
+    const sql = "UPDATE state_versions SET file = ? WHERE version = ?";
+    this.#database.prepare(sql).run(file, version.order);
+    if (version.file !== file) this.#removedFiles.push(version.file);
+  }
+
   remove(versions: readonly VersionRow[]): void {
     const statement = this.#database.prepare("DELETE FROM state_versions WHERE version = ?");
     for (const { order, file } of versions) {

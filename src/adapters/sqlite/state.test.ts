@@ -105,14 +105,23 @@ describe("the files beside the database", () => {
   };
   test.each(Object.entries(damages))(
     "a file that %s is never taken for an absent state",
-    async (_why, damage) => {
+    async (why, spoil) => {
       const { states, files, place } = open();
       await push(states, stateText(1));
-      damage(join(place, files()[0] ?? ""));
+      spoil(join(place, files()[0] ?? ""));
       await expect(states.read(home, call)).rejects.toThrow(StateDamaged);
       await expect(states.show(home, undefined, call)).rejects.toThrow(
-        "restore it from a backup, or push an earlier version",
+        "restore it from a backup, or make an earlier version current",
       );
+      // What needs no reading to be seen is in the head, so that no run has to fail first.
+      const seen = why !== "has other content of the same size";
+      const { damage } = (await states.head(home, call)) as { damage?: string };
+      expect(damage !== undefined).toBe(seen);
+      await push(states, stateText(1));
+      const mended = Buffer.from((await states.show(home, undefined, call)) ?? []).toString();
+      expect(mended, "pushing the same content mends it").toBe(stateText(1));
+      expect(await states.versions(home, call)).toHaveLength(1);
+      expect(files()).toHaveLength(1);
     },
   );
 });

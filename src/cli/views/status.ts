@@ -100,7 +100,7 @@ export function deadlineClock(
   return lines;
 }
 
-/** Of a silent run an engine knows no more than its own time; what is stored may go back further. */
+/** An engine knows a silence no longer than itself; what is stored may go back further. */
 function silence(run: RunStatus, live: LiveRun | undefined, nowMs: number): string {
   if (live === undefined) return ageSince(run.lastSignAt, nowMs);
   const storedMs = live.verdict === "alive" ? 0 : nowMs - Date.parse(run.lastSignAt ?? "");

@@ -23,12 +23,24 @@ import {
 export function guardState(pass: Pass): Outcome | undefined {
   const seen = seenIn(pass.observed.state);
   if (seen === "hidden") return undefined;
+  const every = `every ${formatDuration(retryIntervalMs(pass.terraform.spec))}`;
+  const { head } = pass.observed.state;
+  if (head?.state === "present" && head.damage !== undefined)
+    return damaged(pass, head.damage, every);
   const verdict = judgeState(pass, seen);
   if (verdict.is !== "struck") return undefined;
-  const every = `every ${formatDuration(retryIntervalMs(pass.terraform.spec))}`;
   const message = `${messageOf(pass, verdict, every)}${orphanWay(pass)}`;
   const stalled = { is: "stalled", reason: REASON.stateChanged, message } as const;
   return waiting(pass, `state: ${verdict.guard}`, stalled);
+}
+
+/** tofu would only tell that its backend has answered with an error. */
+function damaged(pass: Pass, damage: string, every: string): Outcome {
+  const message =
+    `State of ${wordFor(pass)} (workspace ${workspaceOf(pass)}) is damaged: ${damage}. ` +
+    `Nothing is planned or applied meanwhile; it is looked at again ${every}` +
+    orphanWay(pass);
+  return waiting(pass, "state: damaged", { is: "stalled", reason: REASON.stateChanged, message });
 }
 
 /**
