@@ -304,11 +304,52 @@ describe("time limits of steps", () => {
     expect(object.decisions.at(-1)?.requeueAfterMs).toBe(15_000);
   });
 
+  const refused: Partial<RunFact> = {
+    runner: "running",
+    stage: "launch",
+    startedAt: undefined,
+    workersAlive: 0,
+    launchError: "Start failed",
+  };
+  test("a runner that is there and never takes its order is ended", () => {
+    const object = new OneObject({ approvePlan: "auto" });
+    object.settle();
+    object.run({ ...refused, stageMs: 630_000 });
+    expect(object.ready).toMatch(/^Unknown Progressing: The runner cannot be started/);
+    object.run({ ...refused, stageMs: 630_001 });
+    expect(object.asked).toContain("terminate-run");
+  });
+  test("so is that of an apply, alone, and then the very plan is tried again", () => {
+    const object = new OneObject({ approvePlan: "auto" });
+    object.settle();
+    object.planned(1);
+    const planId = object.status.run?.planId;
+    object.run({ ...refused, stageMs: 630_001 });
+    expect(object.asked.at(-1)).toBe("end-runner");
+    const outcome = { exitCode: undefined, unrecorded: [], stateRescued: false };
+    object.run({
+      ...facts.dead,
+      stage: "launch",
+      outcome: { kind: "orphaned", stage: "launch", ...outcome },
+    });
+    expect(object.status.run).toBeUndefined();
+    object.whenDue();
+    expect(object.status.run).toMatchObject({ operation: "apply", planId });
+  });
+  test("where no runner comes about there is nothing to end", () => {
+    const object = inPhase("reads");
+    object.run({ ...refused, runner: "unknown", stageMs: 9_000_000 });
+    expect(object.asked.filter((each) => each !== "launch-run")).toEqual([]);
+  });
+
   test("a clock that jumps, or a machine that slept, makes no overrun", () => {
     const object = inPhase("reads");
     object.run({ stageMs: 1_000 });
     object.after(8 * 3_600_000);
     expect(object.asked).toEqual([]);
+    expect(object.status.run?.stageDeadline, "the end that is told moves too").toBe(
+      "2026-01-01T08:09:59.000Z",
+    );
   });
 
   test("an apply has none, and says so with its last sign", () => {

@@ -52,12 +52,30 @@ export function followRun(pass: Pass, run: RunStatus, fact: RunFact): RunStatus 
     stage: fact.stage,
     stageSince: timeText(since),
     verdict: fact.verdict,
-    ...(limit === undefined ? {} : { stageDeadline: timeText(since + limit) }),
+    ...(limit === undefined ? {} : { stageDeadline: deadlineText(pass, run, fact, since + limit) }),
     ...(lastSignAt === undefined ? {} : { lastSignAt }),
     ...(fact.startedAt === undefined ? {} : { startedAt: fact.startedAt }),
   };
   const note = noteOf(pass, next, fact);
   return note === undefined ? next : { ...next, note };
+}
+
+/**
+ * The time limit is judged by the time that was watched: where a restart of the engine or a jump of
+ * the clock has put off its end, the end that is told moves with it.
+ */
+function deadlineText(pass: Pass, run: RunStatus, fact: RunFact, plainMs: number): string {
+  if (fact.stageMs === undefined) return timeText(plainMs);
+  const limit = stageLimitMs(fact.stage) ?? 0;
+  const watchedMs = pass.nowMs + limit - fact.stageMs;
+  const told = fact.stage === run.stage ? timeOf(run.stageDeadline) : undefined;
+  const near = [plainMs, told].find((ms) => ms !== undefined && isNear(ms, watchedMs));
+  return timeText(near ?? watchedMs);
+}
+
+/** Within what passes differ by, so that the status is not written for nothing. */
+function isNear(aMs: number, bMs: number): boolean {
+  return Math.abs(aMs - bMs) < signRefreshMs();
 }
 
 /** The last sign, not rewritten for every beat; exact once the runner is silent. */

@@ -98,6 +98,10 @@ function measure(pass: Pass, run: RunStatus, fact: RunFact): Measured {
   if (pass.terraform.metadata.annotations?.[END_RUN] === run.id) {
     return orderedEnd(pass, run, phase, situation);
   }
+  if (phase === "prepares" && neverTakesItsOrder(fact) && overdue(run, fact)) {
+    const next = "no tofu lives, so it is ended, and what it left is collected";
+    return { measure: "end-runner", next, ending: "overrun" };
+  }
   if (phase === "reads" || phase === "ends") {
     if (overdue(run, fact)) {
       return { measure: "end", next: "its processes are ended", ending: "overrun" };
@@ -129,11 +133,16 @@ function orderedEnd(pass: Pass, run: RunStatus, phase: Phase, situation: Situati
   return { measure: "ask", next: "it is asked to stop, and ended after 10m", ending: "person" };
 }
 
+/** The runner is there and has begun nothing: only its engine can end its launch. */
+function neverTakesItsOrder(fact: RunFact): boolean {
+  return fact.stage === "launch" && fact.startedAt === undefined && fact.workersAlive === 0;
+}
+
 /** The runner ends an overrun by itself; this is for one that does not. */
 function overdue(run: RunStatus, fact: RunFact): boolean {
   if (run.ending === "overrun") return true;
-  // A launch that fails has its own pauses, and nothing that could be ended.
-  if (fact.launchError !== undefined) return false;
+  // A launch that fails has its own pauses, as long as there is nothing that could be ended.
+  if (fact.launchError !== undefined && fact.runner === "unknown") return false;
   const limit = stageLimitMs(fact.stage);
   return limit !== undefined && (fact.stageMs ?? 0) > limit + overrunGraceMs();
 }
