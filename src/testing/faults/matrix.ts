@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { canMount } from "../harness/mount.ts";
 import { expected, type FaultName, faults, type StageName, stages } from "./cells.ts";
 import { addFor, type Held, reach, release, type Stand } from "./hold.ts";
-import { canMount, type StandOptions, withStand } from "./stand.ts";
+import { type StandOptions, withStand } from "./stand.ts";
 import {
   doorIs,
   type Figures,

@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DoorProxy } from "../harness/door-proxy.ts";
 import { EngineWorld } from "../harness/engine-world.ts";
 import { serveGit } from "../harness/git-server.ts";
 import { HealthServer } from "../harness/health-server.ts";
+import { asRoot, mountMemory } from "../harness/mount.ts";
 import { type Dials, dialsEnv } from "./dials.ts";
 import type { Stand } from "./hold.ts";
 
@@ -49,7 +49,7 @@ async function standUp(
   const runs = join(world.dataDir, "runs");
   undo.push(() => world.close());
   if (options.diskMib !== undefined) {
-    mountDisk(runs, options.diskMib);
+    mountMemory(runs, options.diskMib);
     // Before the world goes, but after its processes: what lives there is not in the way of this.
     undo.push(() => asRoot("umount", "-l", runs));
   }
@@ -82,34 +82,6 @@ function envOf({ stageLimitMs, clock }: StandOptions, clockFile: string): Record
     ...(clock === true ? { clockFile } : {}),
   };
   return Object.keys(dials).length === 0 ? {} : dialsEnv(dials);
-}
-
-function mountDisk(folder: string, mib: number): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const { uid, gid } = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const options = `size=${mib}m,mode=0700,uid=${uid},gid=${gid}`;
-  asRoot("mount", "-t", "tmpfs", "-o", options, "nigari-faults", folder);
-}
-
-/** Fails where neither we nor sudo without a password may do it. */
-function asRoot(...command: string[]): void {
-  const [program = "", ...args] = process.getuid?.() === 0 ? command : ["sudo", "-n", ...command];
-  execFileSync(program, args, { stdio: "pipe" });
-}
-
-/** Whether a file system can be mounted here. */
-export function canMount(): boolean {
-  if (process.platform !== "linux") return false;
-  const folder = join("/tmp", `nigari-mount-${process.pid}`);
-  try {
-    mountDisk(folder, 1);
-    asRoot("umount", folder);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 }
 
 /** How often what others gave back is taken. */

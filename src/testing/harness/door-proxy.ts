@@ -26,7 +26,13 @@ export class DoorProxy {
   readonly #modes = new Map<string, DoorMode>();
   readonly #holding = new Set<string>();
   readonly #held = new Set<Held>();
+  readonly #written = new Map<string, number>();
   readonly #silent = new Map<string, ServerResponse[]>();
+
+  /** Serial of the last state of the object that the door said it has. */
+  acknowledged(name: string): number {
+    return this.#written.get(name) ?? 0;
+  }
 
   /** Begins to listen; the address below which doors are reached. */
   async listen(): Promise<string> {
@@ -79,8 +85,20 @@ export class DoorProxy {
       default:
         if (incoming.method === "GET" && this.#holding.has(`${name} ${command}`)) {
           this.#hold(answer, { name, command, go: () => this.#take(incoming, answer) });
-        } else pass(incoming, answer, { port: Number(port), path: `/${path.join("/")}` });
+        } else {
+          if (incoming.method === "POST") this.#note(name, incoming, answer);
+          pass(incoming, answer, { port: Number(port), path: `/${path.join("/")}` });
+        }
     }
+  }
+
+  #note(name: string, incoming: IncomingMessage, answer: ServerResponse): void {
+    const parts: Buffer[] = [];
+    incoming.on("data", (part) => parts.push(part));
+    answer.on("finish", () => {
+      if (answer.statusCode !== 200) return;
+      this.#written.set(name, JSON.parse(Buffer.concat(parts).toString("utf8")).serial);
+    });
   }
 
   #hold(answer: ServerResponse, { name, command, go }: Held): void {

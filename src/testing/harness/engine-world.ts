@@ -135,9 +135,7 @@ export class EngineWorld {
 
   /** Starts the engine and waits until it answers; returns when it did. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<number> {
-    if (this.runs) throw new Error("An engine runs already");
-    const engine = this.spawn(["up", ...this.#flags], env);
-    this.#engine = engine;
+    const engine = this.launch(env);
     const end = performance.now() + START_MS;
     while (!(await this.answers())) {
       if (engine.exitCode !== null || performance.now() > end) {
@@ -146,6 +144,18 @@ export class EngineWorld {
       await sleep(10);
     }
     return performance.now();
+  }
+
+  /** Starts the engine and waits for nothing. */
+  launch(env: Readonly<Record<string, string>> = {}): ChildProcess {
+    if (this.runs) throw new Error("An engine runs already");
+    const engine = this.spawn(["up", ...this.#flags], env);
+    this.#engine = engine;
+    return engine;
+  }
+
+  freeze(): void {
+    process.kill(this.pid, "SIGSTOP");
   }
 
   /** SIGKILL; returns when it was sent. */
@@ -275,12 +285,17 @@ export class EngineWorld {
     await until("no socket of any run is left", () => this.traces.sockets().length === 0);
   }
 
-  /** Ends everything that is left, and removes it. */
-  async close(): Promise<void> {
+  /** Ends everything that is left. */
+  async end(): Promise<void> {
     await this.#listener.end();
     if (this.runs) await this.kill();
     await this.traces.killAll();
     this.traces.end();
+  }
+
+  /** Ends everything that is left, and removes it. */
+  async close(): Promise<void> {
+    await this.end();
     this.#clock.close();
     for (const folder of [this.scratch, socketFolder(join(this.dataDir, "runs"), undefined)]) {
       rmSync(folder, { recursive: true, force: true });

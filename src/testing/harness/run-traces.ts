@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { killProcess } from "../../processes/group.ts";
+import { killProcess, readIdentityFile } from "../../processes/group.ts";
 import { type Member, membersOf, readProcessTable } from "../../processes/members.ts";
 import { runFolder } from "../../protocol/run-folder.ts";
 
@@ -70,6 +70,19 @@ export class RunTraces {
     return [...this.#traces.values()].flatMap(({ token }) =>
       membersOf({ leaders: [], token }, table),
     );
+  }
+
+  /** SIGKILL of every runner, and of nothing that it started. */
+  killRunners(): void {
+    for (const runId of this.folders()) {
+      const runner = readIdentityFile(runFolder(join(this.#folder, runId)).runner);
+      if (runner !== undefined) killProcess(runner);
+    }
+  }
+
+  /** SIGSTOP, as a power cut finds them. */
+  async freezeAll(): Promise<void> {
+    for (const { pid } of await this.living()) process.kill(pid, "SIGSTOP");
   }
 
   async killAll(): Promise<void> {
