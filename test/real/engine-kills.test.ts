@@ -6,7 +6,8 @@ import { until } from "../../src/testing/harness/victims.ts";
 import { Writer } from "../../src/testing/harness/writer.ts";
 
 // The engine is killed a hundred times, at moments that a seed chooses, some of them before it
-// answers; sometimes all runners with it. What was acknowledged is there, and no effect is had twice.
+// answers; sometimes all runners with it. What was acknowledged is there, and no effect is had
+// twice.
 
 const KILLS = 100;
 const SEED = 20_260_101;

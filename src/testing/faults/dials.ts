@@ -1,21 +1,25 @@
 import { existsSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 
-// Loaded into an engine under test before its program (node --import): two dials that a test cannot
+// Loaded into an engine under test before its program (node --import): dials that a test cannot
 // turn from outside. Everything else is the program as it is.
 
 /** Environment of an engine that has these dials. */
 export interface Dials {
   /** No stage may take longer, in milliseconds. */
   readonly stageLimitMs?: number;
+  /** Passes that may go on at once. */
+  readonly passWorkers?: number;
   /** A file that holds by how many milliseconds the wall clock is wrong. */
   readonly clockFile?: string;
 }
 
-export function dialsEnv({ stageLimitMs, clockFile }: Dials): Record<string, string> {
+export function dialsEnv(dials: Dials): Record<string, string> {
+  const { stageLimitMs, passWorkers, clockFile } = dials;
   return {
     NODE_OPTIONS: `--import=${import.meta.filename}`,
     ...(stageLimitMs === undefined ? {} : { NIGARI_DIAL_STAGE_LIMIT_MS: `${stageLimitMs}` }),
+    ...(passWorkers === undefined ? {} : { NIGARI_DIAL_PASS_WORKERS: `${passWorkers}` }),
     ...(clockFile === undefined ? {} : { NIGARI_DIAL_CLOCK_FILE: clockFile }),
   };
 }
@@ -40,6 +44,20 @@ function shortenStages(limitMs: string): void {
   });
 }
 
+/** src/engine/ports.ts with another number of workers in its defaults. */
+function employ(workers: string): void {
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context);
+      if (!url.endsWith("/src/engine/ports.ts")) return loaded;
+      const text = Buffer.from(loaded.source as Uint8Array).toString("utf8");
+      const source = text.replace(/passWorkers: \d+/, `passWorkers: ${Number(workers)}`);
+      if (source === text) throw new Error("The default of passWorkers is not where it was");
+      return { ...loaded, source };
+    },
+  });
+}
+
 /** The wall clock as the Clock port reads it; what measures time goes on as it is. */
 function bendClock(file: string): void {
   const now = Date.now;
@@ -50,6 +68,11 @@ function bendClock(file: string): void {
   }, LOOK_MS).unref();
 }
 
-const { NIGARI_DIAL_STAGE_LIMIT_MS: limit, NIGARI_DIAL_CLOCK_FILE: clock } = process.env;
+const {
+  NIGARI_DIAL_STAGE_LIMIT_MS: limit,
+  NIGARI_DIAL_PASS_WORKERS: workers,
+  NIGARI_DIAL_CLOCK_FILE: clock,
+} = process.env;
 if (limit !== undefined) shortenStages(limit);
+if (workers !== undefined) employ(workers);
 if (clock !== undefined) bendClock(clock);
