@@ -13,6 +13,9 @@ const steps: { name: string; script: string }[] = [
   ...(isCi(process.env) ? [{ name: "cluster", script: "cluster" }] : []),
   // The house rules (rooms, tidy) are tests of the unit project.
   { name: "tests", script: "test" },
+  // 2,000 simulated worlds, and each bound and guard of the engine taken out in turn.
+  { name: "simulation", script: "sim" },
+  { name: "mutants", script: "sim:mutants" },
 ];
 
 /** What git sees as changed: a step that alters it wrote a file that was not committed. */

@@ -79,3 +79,8 @@ export function isNotInterrupted(run: Pick<RunStatus, "interruptedAt">): boolean
 export function hasNoDependants(dependants: readonly string[]): boolean {
   return dependants.length === 0;
 }
+
+/** Who leads no longer orders nothing: what bears an older epoch than one met before is refused. */
+export function isEpochCurrent(epoch: number, newest: number): boolean {
+  return epoch >= newest;
+}

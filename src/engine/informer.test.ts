@@ -142,3 +142,15 @@ test("ends with its signal", async () => {
 async function* silent(): AsyncIterable<never> {
   await new Promise(() => {});
 }
+
+test("finds within ten minutes what no watch has told of", async () => {
+  await set("a", "1");
+  await start();
+  faults.onEvent = () => "lose";
+  await set("a", "2");
+  await clock.advance(60_000);
+  faults.onEvent = () => "deliver";
+  expect(heard).toEqual(["a: new to 1"]);
+  await clock.advance(660_000);
+  expect(heard).toEqual(["a: new to 1", "a: 1 to 2"]);
+});

@@ -10,6 +10,8 @@ const EXIT_MS = 3_000;
 const LOOK_MS = 100;
 
 export interface JanitorPorts {
+  /** Of the engine: its calls to runners bear it. */
+  readonly epoch: number;
   readonly platform: RunnerPlatform;
   readonly clock: Clock;
   readonly random: Random;
@@ -81,7 +83,7 @@ export class Janitor {
     const bound = { what: "Inspecting the run", ms: callMs(), parent };
     const { runner } = await bounded(clock, bound, (call) => platform.inspect(runId, call));
     if (runner !== "running") return;
-    const connection = platform.connect(runId);
+    const connection = platform.connect(runId, this.#ports.epoch);
     try {
       const releasing = { what: "Releasing the runner", ms: EXIT_MS, parent };
       await bounded(clock, releasing, (call) => connection.release(call));

@@ -36,7 +36,7 @@ export function helloMs(): number {
 
 /** Making the order of a run from what is stored. */
 export function prepareMs(): number {
-  return 30_000;
+  return 10_000;
 }
 
 /** Sending files to a runner. */

@@ -14,6 +14,8 @@ const SOON_MS = 30_000;
 const HARMLESS: readonly Stage[] = ["launch", "artifact", "init", "workspace", "plan", "show"];
 
 export interface OrphanPorts {
+  /** Of the engine: its calls to runners bear it. */
+  readonly epoch: number;
   readonly store: ObjectStore;
   readonly platform: RunnerPlatform;
   readonly janitor: Janitor;
@@ -92,7 +94,7 @@ async function lookInto(
 
 async function whatIsKnown(
   runId: string,
-  { clock, platform, log }: OrphanPorts,
+  { clock, platform, log, epoch }: OrphanPorts,
   parent: AbortSignal,
 ): Promise<Known> {
   const bound = (what: string) => ({ what, ms: callMs(), parent });
@@ -105,7 +107,7 @@ async function whatIsKnown(
     );
     return { state: "ended", outcome };
   }
-  const connection = platform.connect(runId);
+  const connection = platform.connect(runId, epoch);
   try {
     return await ask(connection, clock, parent);
   } catch (error) {

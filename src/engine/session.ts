@@ -58,7 +58,7 @@ export class Session {
     const backoff = { backoffBaseMs: BACKOFF_BASE_MS, backoffCapMs: backoffCapMs() };
     this.#queue = new WorkQueue({ clock, random, ...backoff, observer: queueMeter(meters) });
     this.#supervisors = this.#makeSupervisors();
-    this.#janitor = new Janitor(ports);
+    this.#janitor = new Janitor({ ...ports, epoch: lead.epoch });
     this.#events = new Events(ports);
     this.#watches = new Watches(ports, (key, { priority, afterMs = 0 } = {}) => {
       if (afterMs > 0) this.#queue.addAfter(key, afterMs);
@@ -117,7 +117,7 @@ export class Session {
     this.#keep("the tick of runs", () => this.#supervisors.tick(over));
     this.#keep("the janitor", () => this.#janitor.work(over));
     this.#keep("the sweep of runs", () =>
-      sweepOrphans({ ...this.#ports, janitor: this.#janitor }, over),
+      sweepOrphans({ ...this.#ports, janitor: this.#janitor, epoch: this.#lead.epoch }, over),
     );
     this.#keepSources(over);
     const workers = Array.from({ length: this.#options.passWorkers }, () => this.#work());
@@ -201,6 +201,7 @@ export class Session {
         clock,
         logs,
         log,
+        epoch: this.#lead.epoch,
         runnerEnv: this.#options.runnerEnv,
         prepare: (key, run, call) => prepareRun(key, run, orders, call),
         state: (key, call) => currentState(key, rescuing, call),

@@ -36,6 +36,8 @@ const COMING_UP_MS = 15;
 const LOOK_MS = 1_000;
 
 export interface SupervisorPorts {
+  /** Of the engine, which may be younger than that of the run: its calls to runners bear it. */
+  readonly epoch: number;
   readonly platform: RunnerPlatform;
   readonly clock: Clock;
   readonly logs: RunLogs;
@@ -288,7 +290,7 @@ export class Supervisor {
   async #talk(ended: AbortSignal): Promise<Round> {
     const { clock, platform } = this.#ports;
     const parent = AbortSignal.any([ended, this.#interruption.signal]);
-    const connection = platform.connect(this.run.id);
+    const connection = platform.connect(this.run.id, this.#ports.epoch);
     try {
       await converse(connection, this.#listener(parent), clock, parent);
     } finally {

@@ -17,8 +17,11 @@ export interface RunnerPlatform {
   launch(run: RunnerLaunch, call: Call): Promise<void>;
   /** What the platform itself knows of the run; never asks the runner. */
   inspect(runId: string, call: Call): Promise<PlatformFact>;
-  /** A connection, made when first used; it never waits for readiness. */
-  connect(runId: string): RunnerConnection;
+  /**
+   * A connection, made when first used; it never waits for readiness. Its calls bear the epoch: a
+   * runner refuses one that is older than the newest it has met.
+   */
+  connect(runId: string, epoch?: number): RunnerConnection;
   /**
    * "interrupt": SIGINT once to the run's workers. "terminate": SIGKILL to every process of the
    * run, workers and runner, and returns only when none is left. "end-runner": SIGKILL to the

@@ -20,6 +20,7 @@ import {
   type RunnerHello,
   type StartOrder,
 } from "../ports/runner.ts";
+import { bearing } from "./epoch.ts";
 import {
   type FileHeader,
   PutFileRequestSchema,
@@ -36,6 +37,8 @@ export interface RunnerTarget {
   /** As grpc-js takes it: `unix:/path` or `host:port`. */
   readonly address: string;
   readonly credentials: ChannelCredentials;
+  /** Of the engine that speaks; left out by whoever only looks. */
+  readonly epoch?: number | undefined;
   readonly options?: ClientOptions;
 }
 
@@ -340,8 +343,10 @@ class Transport {
   /** Protocol version of the runner at its other end. */
   version: number | undefined;
 
-  constructor({ address, credentials, options }: RunnerTarget) {
-    this.client = new Client(address, credentials, { ...CHANNEL_OPTIONS, ...options });
+  constructor({ address, credentials, epoch, options }: RunnerTarget) {
+    const interceptors = epoch === undefined ? [] : [bearing(epoch)];
+    const all = { ...CHANNEL_OPTIONS, interceptors, ...options };
+    this.client = new Client(address, credentials, all);
   }
 
   close(): void {

@@ -173,6 +173,26 @@ describe("a start", () => {
     expect(bench.tofu.calls().filter((call) => call.startsWith("init"))).toHaveLength(1);
   });
 
+  test("and every other call from an epoch that is over is refused", async () => {
+    const bench = await setUp();
+    const { socket } = bench.run.identity;
+    const from = (epoch: number) =>
+      new RunnerClient({
+        runId: "run-1",
+        address: socketAddress(socket),
+        credentials: credentials.createInsecure(),
+        epoch,
+      });
+    const [former, present] = [from(6), from(7)];
+    await former.hello(within(5_000));
+    await present.hello(within(5_000));
+    expect(await refused(former.hello(within(5_000)))).toContain("Epoch 6 is over");
+    expect(await refused(former.cancel(0, within(5_000)))).toContain("Epoch 6 is over");
+    await present.hello(within(5_000));
+    former.close();
+    present.close();
+  });
+
   test("again from an epoch that is over is refused", async () => {
     const bench = await setUp();
     await put(bench);

@@ -10,6 +10,7 @@ import {
   type sendUnaryData,
   status,
 } from "@grpc/grpc-js";
+import { refusingOlder } from "../protocol/epoch.ts";
 import type {
   CancelRequest,
   HelloResponse,
@@ -50,7 +51,8 @@ const CHUNK_BYTES = 256 << 10;
 
 /** Serves the run on its socket, which nobody but our own user can reach. */
 export async function serveRun(run: Run, facts: ServerFacts): Promise<RunnerServer> {
-  const server = new Server({ "grpc.max_receive_message_length": 32 << 20 });
+  const interceptors = [refusingOlder(run.identity.epoch)];
+  const server = new Server({ "grpc.max_receive_message_length": 32 << 20, interceptors });
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const version = facts.protocolVersion ?? PROTOCOL_VERSION;
   server.addService(runnerService, {

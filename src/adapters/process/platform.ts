@@ -106,10 +106,10 @@ export class ProcessPlatform implements RunnerPlatform {
     };
   }
 
-  connect(runId: string): RunnerConnection {
+  connect(runId: string, epoch?: number): RunnerConnection {
     const socket = this.#record(runId).identity()?.socket ?? socketPath(this.#sockets, runId);
     const address = socketAddress(socket);
-    return new RunnerClient({ runId, address, credentials: credentials.createInsecure() });
+    return new RunnerClient({ runId, address, epoch, credentials: credentials.createInsecure() });
   }
 
   async signal(runId: string, what: RunSignal, call: Call): Promise<void> {

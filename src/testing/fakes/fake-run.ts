@@ -101,6 +101,10 @@ export class FakeRun {
   frozen = false;
   /** The machine it is on does not answer. */
   cutOff = false;
+  /** The newest epoch it was spoken to from. */
+  epoch: number;
+  /** Commands that it took from an older epoch than it had met: a bug. */
+  readonly outdated: string[] = [];
   /** How often it was asked to stop. */
   interrupts = 0;
   /** When the present step began, on the clock that never jumps. */
@@ -121,6 +125,7 @@ export class FakeRun {
 
   constructor(launch: RunnerLaunch, clock: Clock, world: FakeWorld, news: () => void) {
     this.launch = launch;
+    this.epoch = launch.epoch;
     this.#clock = clock;
     this.#world = world;
     this.#news = news;
@@ -172,6 +177,12 @@ export class FakeRun {
   /** The step under way will end with exit code 1. */
   failWorker(): void {
     if (this.worker !== undefined) this.worker.failing = true;
+  }
+
+  /** Takes a command of an engine of this epoch. */
+  obeys(epoch: number, command: string): void {
+    if (epoch < this.epoch) this.outdated.push(`${command} of epoch ${epoch}`);
+    this.epoch = Math.max(this.epoch, epoch);
   }
 
   interruptWorker(): void {

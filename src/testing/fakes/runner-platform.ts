@@ -1,3 +1,4 @@
+import { isEpochCurrent } from "../../domain/guards.ts";
 import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
@@ -149,8 +150,8 @@ export class FakeRunnerPlatform implements RunnerPlatform {
     });
   }
 
-  connect(runId: string): RunnerConnection {
-    return new FakeConnection(this, runId);
+  connect(runId: string, epoch?: number): RunnerConnection {
+    return new FakeConnection(this, runId, epoch);
   }
 
   signal(runId: string, what: RunSignal, call: Call): Promise<void> {
@@ -297,11 +298,13 @@ export class FakeRunnerPlatform implements RunnerPlatform {
 class FakeConnection implements RunnerConnection {
   readonly #platform: FakeRunnerPlatform;
   readonly #runId: string;
+  readonly #epoch: number | undefined;
   readonly #closed = new AbortController();
 
-  constructor(platform: FakeRunnerPlatform, runId: string) {
+  constructor(platform: FakeRunnerPlatform, runId: string, epoch: number | undefined) {
     this.#platform = platform;
     this.#runId = runId;
+    this.#epoch = epoch;
   }
 
   hello(call: Call): Promise<RunnerHello> {
@@ -394,7 +397,12 @@ class FakeConnection implements RunnerConnection {
 
   #ask<T>(method: FakeMethod, call: Call, answer: (run: FakeRun) => T): Promise<T> {
     const signal = AbortSignal.any([call.signal, this.#closed.signal]);
-    return this.#platform.ask(method, this.#runId, { signal }, answer);
+    return this.#platform.ask(method, this.#runId, { signal }, (run) => {
+      const epoch = this.#epoch ?? run.epoch;
+      if (!isEpochCurrent(epoch, run.epoch)) throw refused(`epoch ${epoch} is over`);
+      run.obeys(epoch, method);
+      return answer(run);
+    });
   }
 
   async #wait(run: FakeRun, ms: number, signal: AbortSignal): Promise<void> {

@@ -66,6 +66,13 @@ export class Engines {
     if (life !== undefined) this.#former.push(life);
   }
 
+  /** Another leads; the first goes on until it hears of it. */
+  outlive(): void {
+    if (this.#current?.life.dead !== false) return;
+    this.#current = undefined;
+    this.start();
+  }
+
   /** Engines that were replaced wake up. */
   wakeFormer(): void {
     for (const life of this.#former.splice(0)) life.resume();

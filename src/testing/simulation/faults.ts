@@ -124,6 +124,17 @@ const faultTable = {
       return () => engines.wakeFormer();
     },
   },
+  "engine-outlived": {
+    why: "another engine leads, and the first goes on for some seconds, for it does not know",
+    lastsMs: 10_000,
+    strike: ({ engines, world, chance }) => {
+      world.lostNoticeMs = Math.floor(chance() * 6_000);
+      engines.outlive();
+      return () => {
+        world.lostNoticeMs = 0;
+      };
+    },
+  },
   "engine-and-runner-killed": {
     why: "everything but tofu is killed at once",
     needs: "run",

@@ -17,6 +17,8 @@ export interface MutantResult {
 /** Seeds aimed at faults in which the mutant matters, and then seeds of all kinds. */
 const AIMED = 40;
 const OTHERS = 120;
+/** Harm is looked for in so many worlds, if it is plain that a wait is too long. */
+const BOUNDED = 30;
 
 /**
  * Where a mutant shows soonest: faults, and the moments they are tried at. This only saves time; a
@@ -49,6 +51,7 @@ const hints: Readonly<Record<string, readonly [FaultName[], RegExp, FaultName?]>
   watchSilenceMs: [["watches-silent"], /./],
   relistMs: [["events-lost"], /apply\/apply/, "tofu-killed"],
   sweepMs: [["machine-asleep", "clock-forward"], /rest/],
+  isEpochCurrent: [["engine-outlived"], /plan|apply/],
   isPassOpen: [["engine-replaced"], /collect/, "writes-slow"],
   hasNotBegun: [["run-vanished"], /apply/],
   isAsIntended: [["engine-killed"], /launch/],
@@ -113,7 +116,7 @@ async function tryMutant(mutant: Mutant): Promise<MutantResult> {
         const spoke = violations.find(({ oracle }) => oracle !== "bounded-wait");
         if (spoke !== undefined) caught ??= { by: spoke.oracle, seed };
         else if (violations.length > 0) bounded ??= { by: "bounded-wait", seed };
-        return caught === undefined;
+        return caught === undefined && (bounded === undefined || worlds < BOUNDED);
       },
     });
   } catch {

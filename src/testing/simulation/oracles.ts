@@ -21,6 +21,7 @@ export const oracles = {
   "request-seen": "a request during a run is answered at once with until when it waits",
   "nothing-stale": "Reconciling stands only while something is under way",
   "one-leader": "who leads no longer, and knows it, writes nothing",
+  "epoch-kept": "a runner obeys the newest engine that it has met, and none before",
   "slots-kept": "no more runs go on than may",
   "lock-kept": "the lock of a stranger is never broken",
   "asked-once": "tofu is asked to stop once",
@@ -58,6 +59,8 @@ const LAUNCH_MS = 75_000;
 const FRESH_MS = 25_000;
 /** The sweep comes every 15 s, and takes what is 5 s late. */
 const DUE_MS = 25_000;
+/** A reading that hangs is given up after 20 s, and the pass comes again 20 s later at most. */
+const RECOVERY_MS = 45_000;
 /** For so long after trouble something may still look wrong. */
 const AFTERMATH_MS = 20_000;
 /** The longest pause after lost runs, and that after the first lost run. */
@@ -163,6 +166,8 @@ export class Watch {
     this.#calls();
     for (const run of this.#world.platform.runs()) {
       this.#steps(run);
+      const [outdated] = run.outdated;
+      if (outdated !== undefined) this.say("epoch-kept", `${run.launch.runId} took ${outdated}`);
       if (run.interrupts > 1)
         this.say("asked-once", `${run.launch.runId}: ${run.interrupts} times`);
     }
@@ -336,7 +341,7 @@ export class Watch {
   /** A run that can be heard was heard of lately. */
   #fresh({ metadata: { name }, status }: Terraform): void {
     const { run } = status ?? {};
-    if (run === undefined || !this.#isHealthy(run.id) || !this.calmFor(FRESH_MS)) return;
+    if (run === undefined || !this.#isHealthy(run.id) || !this.calmFor(RECOVERY_MS)) return;
     if (this.#now() - this.jumpedMs < FRESH_MS) return;
     const sign = timeOf(run.lastSignAt) ?? timeOf(run.intendedAt) ?? 0;
     const oldMs = this.#world.clock.now() - sign;
@@ -351,7 +356,7 @@ export class Watch {
     if (askedMs === undefined || run === undefined || run.handles === value) return;
     if (status?.lastHandledReconcileAt === value) return;
     const sinceMs = Math.max(askedMs, this.#began.get(run.id) ?? 0);
-    if (this.#now() - sinceMs < 5_000 || !this.calmFor(AFTERMATH_MS)) return;
+    if (this.#now() - sinceMs < 5_000 || !this.calmFor(RECOVERY_MS)) return;
     const text = status?.conditions?.find(({ type }) => type === "Reconciling")?.message ?? "";
     if (/^Busy since \S+: \w+ is in stage \w+, .*; the request of .* (is|be) answered/.test(text)) {
       return;

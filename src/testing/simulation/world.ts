@@ -62,6 +62,8 @@ export class World {
   afterDecision: (observed: Observed, decision: Decision) => void = () => {};
   /** Told of each status of a Terraform that was stored. */
   onStatus: (after: Terraform, before: Terraform | undefined) => void = () => {};
+  /** How long one who leads no longer does not know of it, in milliseconds. */
+  lostNoticeMs = 0;
   /** Told of each write of an engine that has heard that it leads no longer. */
   onLateWrite: (call: string) => void = () => {};
   /** Told of each deadline that an engine sets. */
@@ -243,9 +245,9 @@ export class World {
       door: mortal("door", this.door, life),
       logs: mortal("logs", this.logs, life),
       leadership: {
-        async acquire() {
+        acquire: async () => {
           const lead = await leadership.acquire();
-          const lost = heard(lead.lost, life);
+          const lost = heard(this.#noticed(lead.lost), life);
           lost.addEventListener("abort", () => {
             life.deposed = true;
           });
@@ -263,6 +265,21 @@ export class World {
         return decision;
       },
     };
+  }
+
+  /** The end of leading, as one hears of it who has to look for it. */
+  #noticed(lost: AbortSignal): AbortSignal {
+    const own = new AbortController();
+    const hear = () => {
+      if (this.lostNoticeMs === 0) return own.abort("leadership lost");
+      const never = new AbortController().signal;
+      this.clock.sleep(this.lostNoticeMs, never).then(
+        () => own.abort("leadership lost"),
+        () => {},
+      );
+    };
+    lost.addEventListener("abort", hear, { once: true });
+    return own.signal;
   }
 
   /** The store, with its writes counted. */
