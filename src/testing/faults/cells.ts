@@ -186,7 +186,8 @@ export function expected(stage: StageName, fault: FaultName): Expected {
       if (stage === "workspace")
         return recovered("the object has a backend of its own: not touched");
       if (stage === "health") return recovered("the checks do without the door: not touched");
-      if (stage === "show") return recovered("the plan is made; the next run meets the door");
+      if (stage === "show")
+        return recovered("the plan is made without it; the next run waits for it");
       if (isApply(stage)) return recovered("the apply waits, and hands its state in afterwards");
       return recovered("it is ended at the stage's limit, and a new attempt is made");
     case "source-silent":

@@ -53,6 +53,19 @@ export async function tofuOf(folder: RunFolder, stage: string): Promise<Victim> 
   return new Victim({ pid, startTime, bootId: table.bootId }, `OpenTofu in ${stage}`);
 }
 
+/** The OpenTofu that works for the run now, whatever its step is called. */
+export async function workingTofuOf(folder: RunFolder): Promise<Victim> {
+  const living = names(folder.steps)
+    .filter((name) => name.endsWith(".json"))
+    .filter((name) => {
+      const wrapper = readIdentityFile(join(folder.steps, name));
+      return wrapper !== undefined && sameProcess(wrapper);
+    });
+  const [step] = living;
+  if (step === undefined) throw new Error(`No OpenTofu works in ${folder.root}`);
+  return await tofuOf(folder, step.replace(/\.json$/, ""));
+}
+
 /** Living processes of the run: by its token, its groups, and by who descends from them. */
 export async function livingOf(folder: RunFolder): Promise<number[]> {
   const steps = names(folder.steps).filter((name) => name.endsWith(".json"));
