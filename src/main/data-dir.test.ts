@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -38,6 +38,12 @@ describe("the data directory", () => {
       `Data directory ${below} lies below a file; choose another with --data-dir`,
     );
     expect(() => makePrivate(join(folder, "file"))).toThrow(/is a file; choose another/);
+    // Node's recursive mkdir would never come back from here.
+    expect(() => makePrivate("/proc/nigari/data")).toThrow(
+      /^Data directory \/proc\/nigari\/data .*; choose another with --data-dir$/,
+    );
+    makePrivate(join(folder, "a/b"));
+    expect(statSync(join(folder, "a")).mode & 0o777).toBe(0o700);
     rmSync(folder, { recursive: true });
   });
 });

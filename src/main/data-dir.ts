@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import { CliError, EXIT } from "../cli/world.ts";
 
@@ -29,7 +29,7 @@ function home(env: Environment): string {
 /** Makes the folder, for its owner alone, and sees that it stays so. Fails with CliError. */
 export function makePrivate(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     if ((statSync(folder).mode & 0o777) !== 0o700) chmodSync(folder, 0o700);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
@@ -41,10 +41,27 @@ export function makePrivate(folder: string): void {
   }
 }
 
+/**
+ * Makes it and what lacks above it. Node's own recursion never ends where a folder cannot be made
+ * in one that exists (/proc, automounted homes), and hides why on a read-only file system.
+ */
+function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  const parent = dirname(folder);
+  if (statSync(parent, { throwIfNoEntry: false }) === undefined) makeFolder(parent);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another engine may have made it in the same moment.
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
 const unusable: { readonly [code: string]: string } = {
   EACCES: "belongs to somebody else",
   EPERM: "belongs to somebody else",
   EEXIST: "is a file",
+  ENOENT: "cannot be made there",
   ENOTDIR: "lies below a file",
   EROFS: "lies on a read-only file system",
   ENOSPC: "cannot be made, for the disk is full",
