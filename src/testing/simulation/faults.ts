@@ -37,6 +37,8 @@ export interface Fault {
   readonly needs?: "run" | "tofu" | "launch";
   /** Nothing but the clock on the wall is wrong: no run may be called silent or lost for it. */
   readonly onlyTime?: true;
+  /** Watches tell less than the truth: what the engine knows is right again once it lists again. */
+  readonly blinds?: true;
   /** How long it lasts at most, in milliseconds. The end of all faults ends it too. */
   readonly lastsMs?: number;
   /** What it leaves behind is mended within so many ms after the end of all faults. */
@@ -332,6 +334,7 @@ const faultTable = {
   },
   "events-lost": {
     why: "watches skip changes",
+    blinds: true,
     lastsMs: 40_000,
     mendedMs: 12 * MINUTE,
     strike: eventTrouble("lose", 0.7),
@@ -343,6 +346,7 @@ const faultTable = {
   },
   "events-reordered": {
     why: "watches tell changes in another order",
+    blinds: true,
     lastsMs: 40_000,
     mendedMs: 12 * MINUTE,
     strike: eventTrouble("late", 0.5),

@@ -59,6 +59,7 @@ const LAUNCH_MS = 75_000;
 const FRESH_MS = 25_000;
 /** The sweep comes every 15 s, and takes what is 5 s late. */
 const DUE_MS = 25_000;
+const RELIST_MS = 660_000;
 /** A reading that hangs is given up after 20 s, and the pass comes again 20 s later at most. */
 const RECOVERY_MS = 45_000;
 /** For so long after trouble something may still look wrong. */
@@ -89,6 +90,8 @@ export class Watch {
   troubleMs = Number.NEGATIVE_INFINITY;
   /** Faults that go on. */
   troubles = 0;
+  /** Watches last told less than the truth. */
+  blindMs = Number.NEGATIVE_INFINITY;
   /** The wall clock was moved. */
   jumpedMs = Number.NEGATIVE_INFINITY;
 
@@ -369,7 +372,9 @@ export class Watch {
   #due({ metadata: { name }, status, spec }: Terraform): void {
     const dueMs = timeOf(status?.nextDueAt);
     const late = dueMs !== undefined && this.#world.clock.now() - dueMs > DUE_MS;
-    const waits = status?.run !== undefined || spec.suspend === true;
+    // The sweep knows what watches have told, or the last list.
+    const blind = this.#now() - this.blindMs < RELIST_MS;
+    const waits = status?.run !== undefined || spec.suspend === true || blind;
     if (!late || waits || !this.calmFor(DUE_MS) || this.#waitsForSlot(status?.conditions)) {
       this.#overdueSinceMs.delete(name);
       return;

@@ -53,6 +53,8 @@ export const INPUT = "input";
 /** A check that would wait for a day if it were let. */
 const CHECK = { name: "port", type: "tcp", address: "127.0.0.1:80", timeout: "24h" } as const;
 const STRIKES_MAX = 3;
+/** From cell to cell in such steps, so that the faults of a world have little in common. */
+const STRIDE = 7_919;
 const FIRST = "a";
 
 /**
@@ -70,7 +72,8 @@ export function scenarioOf(seed: number, aims: readonly Cell[] = aimsOf(seed)): 
     const dependsOn = chance(0.5) ? [{ name: FIRST }] : [];
     objects.push({ name: "b", spec: { ...specOf("b", random, false), dependsOn } });
   }
-  const acts = actsOf(random, objects, wants("destroy"));
+  const mayLeave = !wants("plan/outputs");
+  const acts = actsOf(random, objects, wants("destroy") ? "must" : mayLeave ? "may" : "stays");
   return {
     seed,
     objects,
@@ -86,9 +89,8 @@ export function scenarioOf(seed: number, aims: readonly Cell[] = aimsOf(seed)): 
 export function aimsOf(seed: number): Cell[] {
   const random = seededRandom(seed ^ 0x5eed);
   const count = 1 + Math.floor(random.next() * STRIKES_MAX);
-  const first = cells[Math.abs(seed) % cells.length];
-  const others = Array.from({ length: count - 1 }, () => pick(cells, random));
-  return [first, ...others].filter((cell) => cell !== undefined);
+  const places = Array.from({ length: count }, (_, index) => seed * STRIKES_MAX + index);
+  return places.flatMap((place) => cells[(Math.abs(place) * STRIDE) % cells.length] ?? []);
 }
 
 function strikeOf(cell: Cell, random: Random): Strike {
@@ -109,7 +111,11 @@ function specOf(name: string, random: Random, mustDestroy: boolean): Partial<Ter
   };
 }
 
-function actsOf(random: Random, objects: readonly ObjectPlan[], mustDelete: boolean): Act[] {
+function actsOf(
+  random: Random,
+  objects: readonly ObjectPlan[],
+  deletion: "must" | "may" | "stays",
+): Act[] {
   const count = Math.floor(random.next() * 3);
   const kinds = ["commit", "edit", "request", "secret", "suspend"] as const;
   const acts: Act[] = [];
@@ -119,7 +125,7 @@ function actsOf(random: Random, objects: readonly ObjectPlan[], mustDelete: bool
     acts.push({ do: act, name, afterMs: between(random, 0, 25_000) });
     if (act === "suspend") acts.push({ do: "resume", name, afterMs: between(random, 0, 25_000) });
   }
-  if (!mustDelete && random.next() >= 0.2) return acts;
+  if (deletion === "stays" || (deletion === "may" && random.next() >= 0.2)) return acts;
   acts.push({ do: "delete", name: FIRST, afterMs: between(random, 20_000, 40_000) });
   // The first waits for those that depend on it.
   const dependant = objects.find(({ spec }) => (spec.dependsOn ?? []).length > 0);

@@ -39,7 +39,9 @@ const DOWN_MS = 3_000;
 /** How often people and oracles look, in milliseconds. */
 const STEP_MS = 1_000;
 /** Time for people's acts and for strikes to find their moment, beyond the acts themselves. */
-const LIFE_MS = 90_000;
+const LIFE_MS = 120_000;
+/** How often a run is caused for strikes that have not found their moment. */
+const CHANCES = 6;
 /** Everything has come to rest by then, if nothing is left that takes longer. */
 const REST_MS = 240_000;
 /** How long after its end a run is struck at the most, in milliseconds, while it is collected. */
@@ -62,6 +64,8 @@ class Simulation {
   readonly #story: string[] = [];
   readonly #struck: Cell[] = [];
   readonly #waiting: Strike[];
+  /** Strikes whose moment has come, and that wait for their time in it. */
+  #aimed = 0;
   /** How faults that go on are ended. */
   readonly #ends = new Map<Strike, () => void>();
   /** Objects that are to go. */
@@ -152,15 +156,18 @@ class Simulation {
   async #letStrike(): Promise<void> {
     const endMs = this.#world.clock.monotonic() + LIFE_MS;
     let asked = 0;
-    while (this.#waiting.length > 0 && this.#world.clock.monotonic() < endMs) {
+    const left = () => this.#waiting.length + this.#aimed > 0;
+    while (left() && this.#world.clock.monotonic() < endMs) {
       await this.#pass(STEP_MS);
       const objects = await this.#objects();
       const idle = objects.every(({ status }) => status?.run === undefined);
       const first = objects.find(({ metadata }) => metadata.deletionTimestamp === undefined);
-      if (!idle || first === undefined || asked >= 3 || (await this.#isResting()) === false)
+      if (objects.length === 0) return;
+      if (!idle || first === undefined || asked >= CHANCES || (await this.#isResting()) === false)
         continue;
       asked += 1;
-      if (this.#waiting.some(({ moment }) => moment.startsWith("apply"))) {
+      const forApply = this.#waiting.some(({ moment }) => moment.startsWith("apply"));
+      if (forApply && asked % 2 === 1) {
         await this.#people.act({ do: "commit", name: first.metadata.name, afterMs: 0 });
       } else {
         await this.#people.act({ do: "request", name: first.metadata.name, afterMs: 0 });
@@ -341,8 +348,13 @@ class Simulation {
   /** At the time the strike names within its moment; it waits again if the moment has passed. */
   async #strikeIn(strike: Strike, name: string, begun: FakeRun | undefined): Promise<void> {
     const { fault, moment, when } = strike;
-    const delayMs = this.#delayMs(moment, when);
+    const needed = faults[fault].needs;
+    // A runner is there a moment after its launch is intended.
+    const leastMs = needed === "run" && moment.endsWith("/launch") ? 10 : 0;
+    const delayMs = Math.max(leastMs, this.#delayMs(moment, when));
+    this.#aimed += 1;
     if (delayMs > 0) await this.#world.clock.sleep(delayMs, NEVER);
+    this.#aimed -= 1;
     const object = await this.#world.get("Terraform", name);
     const runId = begun?.launch.runId ?? object?.status?.run?.id ?? "";
     const run = this.#world.platform.find(runId);
@@ -352,7 +364,8 @@ class Simulation {
     const lacks = needs !== undefined && run === undefined && !mute;
     if (this.#calm) return;
     if (!there || lacks || (needs === "tofu" && run?.workersAlive === 0)) {
-      this.#waiting.push(strike);
+      // The moment was over, or had not quite come: another time it strikes sooner.
+      this.#waiting.push({ ...strike, when: when / 2 });
       return;
     }
     this.#struck.push({ fault, moment });
@@ -365,7 +378,7 @@ class Simulation {
     // The outcome is heard at once; what a pass makes of it may take some time.
     if (moment.endsWith("/collect")) return when < 0.6 ? 0 : (when - 0.6) * COLLECT_MS;
     if (moment === "rest") return when * 10_000;
-    if (moment.endsWith("/launch")) return when < 0.3 ? 0 : when * launchMs * 1.2;
+    if (moment.endsWith("/launch")) return when < 0.3 ? 0 : when * launchMs;
     const stage = moment === "destroy" ? "apply" : moment.split("/")[1];
     return when * (Object.entries(stageMs).find(([name]) => name === stage)?.[1] ?? 100);
   }
@@ -377,6 +390,7 @@ class Simulation {
     const chance = () => random.next();
     const { clock } = this.#world;
     const watch = this.#watch;
+    if (rules.blinds) watch.blindMs = clock.monotonic();
     if (rules.onlyTime) watch.jumpedMs = clock.monotonic();
     else watch.troubleMs = clock.monotonic();
     const parts = { world: this.#world, engines: this.#engines, knobs: this.#knobs };
@@ -387,6 +401,7 @@ class Simulation {
       this.#ends.delete(strike);
       watch.troubles -= 1;
       watch.troubleMs = clock.monotonic();
+      if (rules.blinds) watch.blindMs = clock.monotonic();
       this.#tell(`ends ${fault}`);
       end();
     });
