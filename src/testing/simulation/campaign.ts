@@ -103,3 +103,9 @@ export function cellCounts(
   for (const { struck } of results) for (const cell of struck) add(cell, 1);
   return counts;
 }
+
+/** Cells that struck in none of the worlds. */
+export function unstruckCells(results: Iterable<Pick<SeedResult, "struck">>): Cell[] {
+  const counts = cellCounts(results);
+  return cells.filter(({ fault, moment }) => counts[fault]?.[moment] === 0);
+}
