@@ -6,6 +6,7 @@ const STORE_WRITE = /^store\.(create|update|delete)$/;
 /** The engines of one world, one after the other: killed, stopped, replaced, started again. */
 export class Engines {
   readonly #world: World;
+  readonly #mayPause: boolean;
   /** When the one that leads was started or let go on, on the clock that never jumps. */
   healthySinceMs = 0;
   /** Told of every call that an engine makes. */
@@ -13,8 +14,10 @@ export class Engines {
   #current: LivingEngine | undefined;
   readonly #former: Life[] = [];
 
-  constructor(world: World) {
+  /** `mayPause`: one of them is going to be stopped, which costs some time to prepare for. */
+  constructor(world: World, mayPause: boolean) {
     this.#world = world;
+    this.#mayPause = mayPause;
   }
 
   /** The engine that is at work; undefined: none is. */
@@ -31,7 +34,7 @@ export class Engines {
   start(): void {
     if (this.#current !== undefined && !this.#current.life.dead) return;
     const life = new Life();
-    life.mayPause = true;
+    life.mayPause = this.#mayPause;
     life.onCall = (call, side) => {
       if (life.deposed && side === "before" && STORE_WRITE.test(call)) {
         this.#world.onLateWrite(call);

@@ -93,7 +93,8 @@ class Simulation {
     });
     this.#world = world;
     world.platform.launchMs = scenario.launchMs;
-    this.#engines = new Engines(world);
+    const mayPause = scenario.strikes.some(({ fault }) => fault.startsWith("engine-"));
+    this.#engines = new Engines(world, mayPause);
     this.#watch = new Watch(world, this.#engines);
     this.#people = new People(world, (line) => this.#tell(line));
     this.#waiting = [...scenario.strikes];

@@ -130,7 +130,7 @@ const LIVED_MS = 45_000;
 export async function trySpec(seed: number): Promise<SpecResult> {
   const spec = specOfSeed(seed);
   const world = new World({ seed });
-  const engines = new Engines(world);
+  const engines = new Engines(world, false);
   const watch = new Watch(world, engines);
   await world.apply(secretOf("input", { word: "word" }));
   await world.apply(configMapOf("input", { word: "word" }));
