@@ -7,7 +7,7 @@ import type { TerraformSpec } from "../../api/terraform.ts";
 export const SECRET = "swordfish-of-the-harness";
 
 /** Files that take a runner long enough to extract that it can be met there. */
-const PADDING_FILES = 4_000;
+const PADDING_FILES = 6_000;
 
 export interface Holding {
   readonly name: string;
