@@ -89,7 +89,8 @@ export class ProcessPlatform implements RunnerPlatform {
     const { runner, workers } = run.glance() ?? (await run.look());
     if (runner === "gone") await this.#noteEnd(run);
     if (runner !== "gone") {
-      const orderTaken = hasOrder(run.folder);
+      // Only a runner that lives can have taken one or not.
+      const orderTaken = runner === "unknown" ? undefined : hasOrder(run.folder);
       const living = { runner, proof: undefined, goneAt: undefined };
       return { ...living, workersAlive: workers.length, orderTaken };
     }
