@@ -21,6 +21,7 @@ import {
 } from "../../ports/object-store.ts";
 import type { Connection, Request } from "./connection.ts";
 import { askPatiently } from "./patience.ts";
+import { pathOf } from "./resources.ts";
 import { storeError } from "./store-error.ts";
 import { watchEvents } from "./watch.ts";
 
@@ -164,9 +165,14 @@ type Asked = Omit<Request, "limitMs">;
 
 function kindPath(kind: KindName, namespace: string | undefined): string {
   const { apiVersion, plural } = kinds[kind];
-  const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  if (namespace === undefined) return `${root}/${plural}`;
-  return `${root}/namespaces/${segment(namespace)}/${plural}`;
+  const slash = apiVersion.indexOf("/");
+  const group = apiVersion.slice(0, Math.max(slash, 0));
+  const version = apiVersion.slice(slash + 1);
+  return pathOf(
+    { group, plural },
+    version,
+    namespace === undefined ? namespace : segment(namespace),
+  );
 }
 
 function objectPath(ref: { kind: KindName } & ObjectKey): string {

@@ -57,7 +57,7 @@ function resource(
 }
 
 export function pathOf(
-  { group, plural }: Resource,
+  { group, plural }: Pick<Resource, "group" | "plural">,
   version: string,
   namespace: string | undefined,
 ): string {
