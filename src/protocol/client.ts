@@ -322,6 +322,7 @@ const codes = new Map<status, RunnerErrorCode>([
   [status.CANCELLED, "Unavailable"],
   [status.DEADLINE_EXCEEDED, "DeadlineExceeded"],
   [status.FAILED_PRECONDITION, "Refused"],
+  [status.PERMISSION_DENIED, "Refused"],
   [status.UNIMPLEMENTED, "Incompatible"],
   [status.DATA_LOSS, "DataLoss"],
   [status.NOT_FOUND, "NotFound"],

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import {
   Server,
   ServerCredentials,
+  type ServerInterceptor,
   type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
@@ -49,9 +50,22 @@ export interface RunnerServer {
 const CLOSE_MS = 2_000;
 const CHUNK_BYTES = 256 << 10;
 
-/** Serves the run on its socket, which nobody but our own user can reach. */
-export async function serveRun(run: Run, facts: ServerFacts): Promise<RunnerServer> {
-  const interceptors = [refusingOlder(run.identity.epoch)];
+/** Where and to whom a runner listens. */
+export interface Listening {
+  /** As grpc-js takes it: `unix:/path` or `host:port`. */
+  readonly address: string;
+  readonly credentials: ServerCredentials;
+  /** Who is let in. */
+  readonly admission: readonly ServerInterceptor[];
+}
+
+/** Serves the run on its socket, which nobody but our own user can reach, or as told. */
+export async function serveRun(
+  run: Run,
+  facts: ServerFacts,
+  listening?: Listening,
+): Promise<RunnerServer> {
+  const interceptors = [...(listening?.admission ?? []), refusingOlder(run.identity.epoch)];
   const server = new Server({ "grpc.max_receive_message_length": 32 << 20, interceptors });
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const version = facts.protocolVersion ?? PROTOCOL_VERSION;
@@ -89,7 +103,8 @@ export async function serveRun(run: Run, facts: ServerFacts): Promise<RunnerServ
       });
     },
   });
-  await bind(server, run.identity.socket);
+  if (listening === undefined) await bindSocket(server, run.identity.socket);
+  else await bind(server, listening.address, listening.credentials);
   return { released, close: () => closed(server) };
 }
 
@@ -106,17 +121,24 @@ function helloOf(run: Run, facts: ServerFacts, protocolVersion: number): Partial
   return { protocolVersion, runnerVersion, runId, bootId, pid, started, finished };
 }
 
-async function bind(server: Server, socket: string): Promise<void> {
+async function bindSocket(server: Server, socket: string): Promise<void> {
   // Left by a runner that was killed; a living one would have kept its run.
   await rm(socket, { force: true });
+  await bind(server, socketAddress(socket), ServerCredentials.createInsecure());
+  await chmod(socket, 0o600);
+}
+
+async function bind(
+  server: Server,
+  address: string,
+  credentials: ServerCredentials,
+): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    const credentials = ServerCredentials.createInsecure();
-    server.bindAsync(socketAddress(socket), credentials, (error) => {
+    server.bindAsync(address, credentials, (error) => {
       if (error === null) resolve();
       else reject(error);
     });
   });
-  await chmod(socket, 0o600);
 }
 
 function unary<Request, Response>(work: (request: Request) => Promise<Response>) {

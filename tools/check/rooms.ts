@@ -128,7 +128,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   "adapters/git": adapter([], ["processes"]),
   "adapters/kubernetes": adapter(
     ["yaml", "@peculiar/x509", "reflect-metadata"],
-    ["evidence", "processes"],
+    ["evidence", "processes", "protocol"],
   ),
   "adapters/manifests": adapter(["yaml", "tar"], ["objects"]),
   "adapters/memory": adapter([], ["objects"]),

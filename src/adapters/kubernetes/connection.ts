@@ -20,11 +20,13 @@ export interface ConnectionOptions {
 
 export interface Request {
   /** GET if left out. */
-  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query, from the server's own path on. */
   readonly path: string;
   /** JSON to send. */
   readonly body?: string;
+  /** What kind of JSON; application/json if left out. */
+  readonly contentType?: string;
   /** Bound on the whole call, the body too. */
   readonly limitMs: number;
   readonly accept?: string;
@@ -226,7 +228,7 @@ export class Connection {
       method: request.method ?? "GET",
       headers: {
         accept: request.accept ?? "application/json",
-        ...bodyHeaders(request.body),
+        ...bodyHeaders(request),
         "accept-encoding": "gzip",
         "user-agent": this.#options.userAgent,
         ...identity.headers,
@@ -275,9 +277,10 @@ export class Connection {
 }
 
 /** The length is told, since Node.js would send the body of a DELETE without any. */
-function bodyHeaders(body: string | undefined): http.OutgoingHttpHeaders {
+function bodyHeaders({ body, contentType }: Request): http.OutgoingHttpHeaders {
   if (body === undefined) return {};
-  return { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  const type = contentType ?? "application/json";
+  return { "content-type": type, "content-length": Buffer.byteLength(body) };
 }
 
 function impersonation(as: ClusterAccess["impersonate"]): http.OutgoingHttpHeaders {
