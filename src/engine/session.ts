@@ -3,6 +3,7 @@ import type { EngineLoad, HealthCause } from "../ports/engine.ts";
 import type { Lead } from "../ports/leadership.ts";
 import { type Gauge, type Meters, noMeters } from "../ports/meters.ts";
 import type { LiveRuns } from "../ports/runs.ts";
+import { doorBearing, platformBearing } from "./bearing.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import { engineGauges } from "./engine-gauges.ts";
 import { Events } from "./events.ts";
@@ -51,7 +52,13 @@ export class Session {
     const { clock, random, meters = noMeters } = ports;
     this.#storeWatch = new StoreWatch({ clock, meters });
     this.#meters = meters;
-    ports = { ...ports, store: this.#storeWatch.watched(ports.store) };
+    const { epoch } = lead;
+    ports = {
+      ...ports,
+      store: this.#storeWatch.watched(ports.store),
+      platform: platformBearing(ports.platform, epoch),
+      door: ports.door && doorBearing(ports.door, epoch),
+    };
     this.#ports = ports;
     this.#lead = lead;
     this.#options = options;

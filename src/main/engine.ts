@@ -9,6 +9,7 @@ import { createRegistry, processGauges } from "../adapters/system/meters.ts";
 import { systemRandom } from "../adapters/system/random.ts";
 import { decide } from "../domain/decide.ts";
 import type { LostApplyPolicy } from "../domain/facts.ts";
+import { doorBearing, platformBearing } from "../engine/bearing.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import type { EnginePorts } from "../engine/ports.ts";
 import { unlockState } from "../engine/unlock.ts";
@@ -86,12 +87,14 @@ interface Assembly {
 
 async function assemble(
   setup: EngineSetup,
-  lead: Lead,
+  lock: Lead,
   { signal, undo }: Assembly,
 ): Promise<Standalone> {
   const { dataDir, clock, log } = setup;
   const kept = openKept(dataDir, clock, true);
   undo.push(() => kept.database.close());
+  const platform = platformOf(setup);
+  const lead = aboveAll(lock, [kept.states.newestEpoch(), platform.newestEpoch()]);
   const { door, close: closeDoor } = await openStateDoor(
     {
       storage: kept.states,
@@ -106,7 +109,6 @@ async function assemble(
   const closing = () => ({ signal: clock.deadline("Closing", CLOSE_MS) });
   undo.push(() => closeDoor(closing()));
   const meters = createRegistry();
-  const platform = platformOf(setup);
   const engine = engineOf(setup, kept, { door, lead, meters, platform });
   undo.push(() => engine.stop());
   await engine.start(signal);
@@ -117,7 +119,11 @@ async function assemble(
     health: engine.health,
     unready: engine.unready,
   };
-  const unlocking = { store: kept.store, platform, door };
+  const unlocking = {
+    store: kept.store,
+    platform: platformBearing(platform, lead.epoch),
+    door: doorBearing(door, lead.epoch),
+  };
   const unlocker: StateUnlocker = {
     unlock: (state, lockId, call) => unlockState(state, lockId, unlocking, call),
   };
@@ -130,6 +136,15 @@ async function assemble(
     for (const each of undo.splice(0).reverse()) await each();
   };
   return { engine, kept, close };
+}
+
+/**
+ * The lock counts the epochs, and may have been lost or come from an older copy; what it protects
+ * remembers them too, and would refuse this engine for ever.
+ */
+function aboveAll(lead: Lead, met: readonly number[]): Lead {
+  const epoch = Math.max(lead.epoch, ...met.map((newest) => newest + 1));
+  return { ...lead, epoch };
 }
 
 /** A run that is under way may know the door's port. */

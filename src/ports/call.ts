@@ -5,4 +5,10 @@
  */
 export interface Call {
   readonly signal: AbortSignal;
+  /**
+   * Of the engine that asks; undefined: a person or a run does. Who keeps states or runners
+   * remembers the newest that it has met and refuses an older one: whoever led before, and does not
+   * know yet that he leads no longer, changes nothing.
+   */
+  readonly epoch?: number | undefined;
 }

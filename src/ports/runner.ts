@@ -8,6 +8,10 @@ import type { Call } from "./call.ts";
  * Call order for one run: launch → connect → put the files → start → watch (again and again until
  * an outcome) → read its files → release → remove. `inspect`, `signal` and `collect` work at any
  * time and need no living runner. Everything is idempotent by run id.
+ *
+ * `launch`, `signal`, `collect` and `remove` fail with `RunnerError("Refused")`, and do nothing, if
+ * the call bears an older epoch than one before did, of whatever run. The newest is kept where the
+ * runs are, so that it outlives the engine.
  */
 export interface RunnerPlatform {
   /**
@@ -238,7 +242,7 @@ export type RunnerErrorCode =
   | "Unavailable"
   /** No answer in time. */
   | "DeadlineExceeded"
-  /** The runner serves another run, or a newer epoch. */
+  /** The runner serves another run, or a newer epoch; or the platform has met one. */
   | "Refused"
   /** It speaks another version of the contract. */
   | "Incompatible"

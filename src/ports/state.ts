@@ -10,7 +10,9 @@ export interface StateId {
 
 /**
  * The state Nigari keeps itself (standalone default), seen from the engine. Runs reach it over
- * HTTP with credentials of their own.
+ * HTTP with credentials of their own. `access`, `revoke`, `release` and `rescue` fail with
+ * `EpochOver`, and change nothing, if the call bears an older epoch than one before did; the newest
+ * is kept with the states, and judged in the very transaction that acts.
  */
 export interface StateDoor {
   /** HCL and environment by which a run reaches this state. The password is in `env` alone. */
@@ -56,7 +58,7 @@ export interface StateAccess {
 export interface StateStorage extends Omit<StateDoor, "access"> {
   /**
    * Adds a password of this run, by its SHA-256; earlier ones stay good. Fails with `StateRefused`
-   * if the run is revoked or has access to another state.
+   * if the run is revoked or has access to another state, and with `EpochOver` as `access` does.
    */
   grant(state: StateId, runId: string, passwordHash: Uint8Array, call: Call): Promise<void>;
   granted(runId: string, call: Call): Promise<StateGrant | undefined>;
@@ -169,6 +171,13 @@ export type StatePush =
 
 export class StateRefused extends Error {
   override readonly name = "StateRefused";
+}
+/** The call bears an epoch that is over: another engine leads. */
+export class EpochOver extends Error {
+  override readonly name = "EpochOver";
+  constructor(epoch: number, newest: number) {
+    super(`Epoch ${epoch} is over: an engine of epoch ${newest} leads; stop this one`);
+  }
 }
 /** A kept state that cannot be read back as it was written. */
 export class StateDamaged extends Error {

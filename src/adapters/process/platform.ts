@@ -27,6 +27,7 @@ import { RUN_TOKEN } from "../../protocol/run-folder.ts";
 import { RunLog } from "../../protocol/run-log.ts";
 import { collectRun, erroredState, hasEnded, hasOrder, stageIn } from "./collect.ts";
 import { endRunner, interruptWorkers, terminateRun } from "./ending.ts";
+import { Epochs } from "./epochs.ts";
 import { News } from "./news.ts";
 import { list, RunRecord } from "./record.ts";
 import { removeTree, sweep } from "./removal.ts";
@@ -57,12 +58,14 @@ export class ProcessPlatform implements RunnerPlatform {
   /** Ends of runners that are our children. */
   readonly #ends = new Map<string, Promise<ProcessEnd>>();
   readonly #news: News;
+  readonly #epochs: Epochs;
 
   /** Fails if there is no folder that is safe for sockets. */
   constructor(options: ProcessPlatformOptions) {
     this.#options = options;
     mkdirSync(options.runsFolder, { recursive: true, mode: 0o700 });
     this.#sockets = socketFolder(options.runsFolder, options.runtimeFolder);
+    this.#epochs = new Epochs(options.runsFolder);
     this.#news = new News({
       runs: () => this.#runs(),
       clock: options.clock,
@@ -71,8 +74,13 @@ export class ProcessPlatform implements RunnerPlatform {
     });
   }
 
+  /** The newest epoch of an engine that has commanded the runs here; 0: none has. */
+  newestEpoch(): number {
+    return this.#epochs.newest();
+  }
+
   async launch(run: RunnerLaunch, call: Call): Promise<void> {
-    inTime(call);
+    await this.#obeys(call);
     const { runId } = run;
     // Two calls at once for the same run must not both find it missing.
     let launching = this.#launching.get(runId);
@@ -114,7 +122,7 @@ export class ProcessPlatform implements RunnerPlatform {
   }
 
   async signal(runId: string, what: RunSignal, call: Call): Promise<void> {
-    inTime(call);
+    await this.#obeys(call);
     const run = this.#record(runId);
     if (run.identity() === undefined) return;
     if (what === "interrupt") return interruptWorkers(run);
@@ -125,7 +133,7 @@ export class ProcessPlatform implements RunnerPlatform {
   }
 
   async collect(runId: string, call: Call, state?: Uint8Array): Promise<RunOutcome> {
-    inTime(call);
+    await this.#obeys(call);
     const run = await this.#dead(runId);
     return await run.exclusively(() => collectRun(run.folder, state));
   }
@@ -159,7 +167,7 @@ export class ProcessPlatform implements RunnerPlatform {
   }
 
   async remove(runId: string, call: Call): Promise<void> {
-    inTime(call);
+    await this.#obeys(call);
     if (this.#record(runId).identity() === undefined) return;
     const run = await this.#dead(runId);
     if (erroredState(run.folder) !== undefined && !list(run.folder.files).includes(ERRORED)) {
@@ -172,13 +180,19 @@ export class ProcessPlatform implements RunnerPlatform {
   }
 
   async list(call: Call): Promise<string[]> {
-    inTime(call);
+    // What it ends is the business of who leads, and who leads asks for it at once.
+    await this.#obeys(call);
     await sweep(this.#options.runsFolder);
     return [...this.#runs().keys()].sort();
   }
 
   changes(call: Call): AsyncIterable<string> {
     return this.#news.changes(call.signal);
+  }
+
+  async #obeys(call: Call): Promise<void> {
+    inTime(call);
+    if (call.epoch !== undefined) await this.#epochs.obey(call.epoch);
   }
 
   async #launch(launch: RunnerLaunch): Promise<void> {

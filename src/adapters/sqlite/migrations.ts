@@ -100,6 +100,15 @@ const stateResources = `
   ALTER TABLE state_versions ADD COLUMN resources INTEGER;
 `;
 
+const stateEpoch = `
+  -- Only row: the newest epoch of an engine that asked for something; 0 before the first.
+  CREATE TABLE state_epoch (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    newest INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO state_epoch (only, newest) VALUES (1, 0);
+`;
+
 /**
  * The schema, step by step. A step that was released is never edited; a new one is added at the
  * end with the next number. Each runs once, in one transaction with the number it writes.
@@ -108,4 +117,5 @@ export const migrations: readonly Migration[] = [
   { version: 1, purpose: "Objects, their owners, and the log of changes", sql: objects },
   { version: 2, purpose: "States, their versions and locks, and access to them", sql: states },
   { version: 3, purpose: "How many resources a state holds", sql: stateResources },
+  { version: 4, purpose: "The newest epoch that the states have met", sql: stateEpoch },
 ];

@@ -144,6 +144,14 @@ export class StateRows {
     );
   }
 
+  newestEpoch(): number {
+    return Number(this.#database.prepare("SELECT newest FROM state_epoch").get()?.newest);
+  }
+
+  raiseEpoch(newest: number): void {
+    this.#database.prepare("UPDATE state_epoch SET newest = ?").run(newest);
+  }
+
   /** The first reason stays. */
   revoke(runId: string, proof: string): void {
     const sql = `UPDATE state_grants SET revoked_because = ?

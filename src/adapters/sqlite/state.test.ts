@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { StateId } from "../../ports/state.ts";
-import { StateDamaged } from "../../ports/state.ts";
+import { EpochOver, StateDamaged } from "../../ports/state.ts";
 import { stateStorageContract, stateText } from "../../testing/contracts/state-storage.ts";
 import { VirtualClock } from "../../testing/fakes/clock.ts";
 import { openDatabase } from "./database.ts";
@@ -40,6 +40,17 @@ const call = { signal: new AbortController().signal };
 const home: StateId = { namespace: "team", name: "net", workspace: "default" };
 const push = (states: SqliteStates, text: string) =>
   states.push(home, { from: "content", content: Buffer.from(text), force: false }, call);
+
+test("the newest epoch is remembered by who opens the states again", async () => {
+  const first = open();
+  expect(first.states.newestEpoch()).toBe(0);
+  await first.states.release(home, "none", "A test", { ...call, epoch: 7 });
+  first.database.close();
+  const { states } = open(undefined, first.place);
+  expect(states.newestEpoch()).toBe(7);
+  const late = states.release(home, "none", "A test", { ...call, epoch: 6 });
+  await expect(late).rejects.toThrow(EpochOver);
+});
 
 describe("the files beside the database", () => {
   test("are the owner's alone", async () => {

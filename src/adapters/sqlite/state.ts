@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { LockFact, RescuedState, StateHeadFact } from "../../domain/facts.ts";
+import { isEpochCurrent } from "../../domain/guards.ts";
 import { type StateHead, StateScanner, withSerial } from "../../domain/state-file.ts";
 import {
   beyondHistory,
@@ -16,6 +17,7 @@ import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
   describeState,
+  EpochOver,
   type LockReturned,
   type LockTaken,
   type StateAdmin,
@@ -62,6 +64,11 @@ export class SqliteStates implements StateStorage, StateAdmin {
     this.#files = new StateFiles(folder);
     this.#clock = clock;
     this.#files.sweep(this.#rows.files(), clock.now());
+  }
+
+  /** The newest epoch of an engine that has asked for something; 0: none has. */
+  newestEpoch(): number {
+    return this.#rows.newestEpoch();
   }
 
   async grant(state: StateId, runId: string, hash: Uint8Array, call: Call): Promise<void> {
@@ -394,10 +401,21 @@ export class SqliteStates implements StateStorage, StateAdmin {
   #atomic<T>(call: Call, work: () => T): T {
     call.signal.throwIfAborted();
     try {
-      return transaction(this.#database, work);
+      return transaction(this.#database, () => {
+        this.#meet(call.epoch);
+        return work();
+      });
     } catch (error) {
       throw databaseError(error, this.#database.location() ?? "in memory");
     }
+  }
+
+  /** Part of each transaction: whoever led before does nothing from here on. */
+  #meet(epoch: number | undefined): void {
+    if (epoch === undefined) return;
+    const newest = this.#rows.newestEpoch();
+    if (!isEpochCurrent(epoch, newest)) throw new EpochOver(epoch, newest);
+    if (epoch !== newest) this.#rows.raiseEpoch(epoch);
   }
 
   #time(offsetMs = 0): string {

@@ -182,6 +182,28 @@ export function runnerPlatformContract(
       expect(await connection.hello(call())).toMatchObject({ started: false });
     });
 
+    test("an engine whose epoch is over commands nothing", async () => {
+      const run = await bench.prepare("apply");
+      const { runId, epoch } = run.launch;
+      const by = (older: number) => ({ ...call(), epoch: epoch + 10 - older });
+      await inSlow(await begin(run));
+      await platform.signal("unheard", "interrupt", by(0));
+      for (const what of ["interrupt", "end-runner", "terminate"] as const) {
+        await fails("Refused", platform.signal(runId, what, by(1)));
+      }
+      const now = await fact(run);
+      expect(now.runner).toBe("running");
+      expect(now.workersAlive).toBeGreaterThan(0);
+      await platform.signal(runId, "terminate", by(0));
+      await fails("Refused", platform.collect(runId, by(1)));
+      await fails("Refused", platform.remove(runId, by(1)));
+      expect(await platform.list(call())).toEqual([runId]);
+      await platform.remove(runId, by(0));
+      // What was done and removed must not be begun anew by one who does not know of it.
+      await fails("Refused", platform.launch(run.launch, by(1)));
+      expect(await platform.list(call())).toEqual([]);
+    });
+
     test("nothing is collected or removed while a process lives", async () => {
       const run = await bench.prepare("apply");
       await inSlow(await begin(run));

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { HISTORY_VERSIONS_MAX } from "../../domain/state-rules.ts";
+import type { Call } from "../../ports/call.ts";
 import {
+  EpochOver,
   type StateAdmin,
   type StateId,
   type StateLock,
@@ -357,6 +359,41 @@ export function stateStorageContract(make: (clock: VirtualClock) => StatesUnderT
       await states.revoke("r1", "a test", call);
       await states.revoke("r1", "another test", call);
       expect(await grantee("r1")).toMatchObject({ revoked: true });
+    });
+  });
+
+  describe("the epoch of who asks", () => {
+    const by = (epoch: number) => ({ ...call, epoch });
+    const asked: Readonly<Record<string, (call: Call) => Promise<unknown>>> = {
+      grant: (as) => states.grant(home, "r1", hash("another"), as),
+      revoke: (as) => states.revoke("r1", "a test", as),
+      release: (as) => states.release(home, "l-r1", "A test", as),
+      rescue: (as) => states.rescue(home, "r1", stateBytes(5), as),
+    };
+
+    test.each(Object.entries(asked))("to %s is refused to one that is over", async (_, ask) => {
+      await begin("r1");
+      await states.revoke("nobody", "a test", by(7));
+      const failed = await ask(by(6)).catch((error: unknown) => error);
+      expect(failed).toBeInstanceOf(EpochOver);
+      expect(failed).toMatchObject({
+        message: "Epoch 6 is over: an engine of epoch 7 leads; stop this one",
+      });
+      expect(await states.lock(home, call)).toMatchObject({ id: "l-r1" });
+      const grant = await states.granted("r1", call);
+      expect(grant?.revoked).toBe(false);
+      expect(grant?.passwordHashes).toHaveLength(1);
+      expect(await kept()).toEqual([]);
+    });
+
+    test.each(Object.entries(asked))("to %s is done for any other", async (_, ask) => {
+      await begin("r1");
+      await ask(by(7));
+      await states.release(home, "none", "A test", by(7));
+      await states.release(home, "none", "A test", by(9));
+      // Runs and people have none.
+      await states.release(home, "none", "A test", call);
+      await expect(ask(by(8))).rejects.toThrow(EpochOver);
     });
   });
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { LockFact, RescuedState, StateHeadFact } from "../../domain/facts.ts";
+import { isEpochCurrent } from "../../domain/guards.ts";
 import {
   readStateHead,
   type StateHead,
@@ -21,6 +22,7 @@ import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
   describeState,
+  EpochOver,
   type LockReturned,
   type LockTaken,
   type StateAdmin,
@@ -63,13 +65,14 @@ export class MemoryStates implements StateStorage, StateAdmin {
   readonly #states = new Map<string, State>();
   readonly #grants = new Map<string, Grant>();
   #order = 0;
+  #newestEpoch = 0;
 
   constructor(clock: Pick<Clock, "now">) {
     this.#clock = clock;
   }
 
   async grant(state: StateId, runId: string, hash: Uint8Array, call: Call): Promise<void> {
-    call.signal.throwIfAborted();
+    this.#meet(call);
     const known = this.#grants.get(runId);
     if (known?.revoked) throw new StateRefused(`Run ${runId} was revoked; start a new run`);
     if (known !== undefined && key(known.state) !== key(state)) {
@@ -88,7 +91,7 @@ export class MemoryStates implements StateStorage, StateAdmin {
   }
 
   async revoke(runId: string, _proof: string, call: Call): Promise<void> {
-    call.signal.throwIfAborted();
+    this.#meet(call);
     const grant = this.#grants.get(runId);
     if (grant !== undefined) grant.revoked = true;
   }
@@ -163,7 +166,7 @@ export class MemoryStates implements StateStorage, StateAdmin {
   }
 
   async release(id: StateId, lockId: string, _why: string, call: Call): Promise<boolean> {
-    call.signal.throwIfAborted();
+    this.#meet(call);
     const state = this.#state(id);
     if (state.lock?.id !== lockId) return false;
     state.lock = undefined;
@@ -182,7 +185,7 @@ export class MemoryStates implements StateStorage, StateAdmin {
     content: Uint8Array,
     call: Call,
   ): Promise<{ id: string; became: "current" | "aside" }> {
-    call.signal.throwIfAborted();
+    this.#meet(call);
     const head = readStateHead(content);
     if ("problem" in head) throw notAState(id, head.problem);
     const state = this.#state(id);
@@ -267,6 +270,14 @@ export class MemoryStates implements StateStorage, StateAdmin {
     const state = this.#state(id);
     const version = find(state, rescuedId);
     state.versions = state.versions.filter((each) => each !== version);
+  }
+
+  /** Before whatever an engine asks to be done. */
+  #meet({ signal, epoch }: Call): void {
+    signal.throwIfAborted();
+    if (epoch === undefined) return;
+    if (!isEpochCurrent(epoch, this.#newestEpoch)) throw new EpochOver(epoch, this.#newestEpoch);
+    this.#newestEpoch = epoch;
   }
 
   #state(id: StateId): State {

@@ -61,7 +61,10 @@ export class FakeRunnerPlatform implements RunnerPlatform {
   readonly #runs = new Map<string, FakeRun>();
   readonly #faults: { method: FakeMethod; error: RunnerError; after: boolean }[] = [];
   readonly #listeners = new Set<(runId: string) => void>();
+  /** What it did for an older epoch than it had met: a bug. */
+  readonly outdated: string[] = [];
   #boot = 1;
+  #newestEpoch = 0;
 
   constructor(options: FakeRunnerOptions) {
     this.#options = options;
@@ -128,6 +131,7 @@ export class FakeRunnerPlatform implements RunnerPlatform {
 
   launch(launch: RunnerLaunch, call: Call): Promise<void> {
     return this.#do("launch", launch.runId, call, async () => {
+      this.#obey(`launch of ${launch.runId}`, call);
       if (this.#runs.has(launch.runId)) return;
       const news = () => this.#tell(launch.runId);
       const run = new FakeRun(launch, this.#options.clock, this.world, news);
@@ -156,6 +160,7 @@ export class FakeRunnerPlatform implements RunnerPlatform {
 
   signal(runId: string, what: RunSignal, call: Call): Promise<void> {
     return this.#do("signal", runId, call, async () => {
+      this.#obey(`${what} of ${runId}`, call);
       const run = this.#runs.get(runId);
       if (run === undefined) return;
       await reachable(run, call, this.#options.clock);
@@ -167,6 +172,7 @@ export class FakeRunnerPlatform implements RunnerPlatform {
 
   collect(runId: string, call: Call) {
     return this.#do("collect", runId, call, async () => {
+      this.#obey(`collection of ${runId}`, call);
       const run = this.#known(runId);
       await reachable(run, call, this.#options.clock);
       if (run.alive) throw stillAlive(runId);
@@ -192,6 +198,7 @@ export class FakeRunnerPlatform implements RunnerPlatform {
 
   remove(runId: string, call: Call): Promise<void> {
     return this.#do("remove", runId, call, async () => {
+      this.#obey(`removal of ${runId}`, call);
       const run = this.#runs.get(runId);
       if (run === undefined) return;
       await reachable(run, call, this.#options.clock);
@@ -221,6 +228,15 @@ export class FakeRunnerPlatform implements RunnerPlatform {
     } finally {
       this.#listeners.delete(listener);
     }
+  }
+
+  /** Refuses who leads no longer. */
+  #obey(what: string, { epoch }: Call): void {
+    if (epoch === undefined) return;
+    const newest = this.#newestEpoch;
+    if (!isEpochCurrent(epoch, newest)) throw refused(`epoch ${epoch} is over, ${newest} leads`);
+    if (epoch < newest) this.outdated.push(`${what}, of epoch ${epoch}`);
+    this.#newestEpoch = Math.max(newest, epoch);
   }
 
   // --- For the connection ---

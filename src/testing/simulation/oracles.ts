@@ -21,7 +21,7 @@ export const oracles = {
   "request-seen": "a request during a run is answered at once with until when it waits",
   "nothing-stale": "Reconciling stands only while something is under way",
   "one-leader": "who leads no longer, and knows it, writes nothing",
-  "epoch-kept": "a runner obeys the newest engine that it has met, and none before",
+  "epoch-kept": "runners, their platform and the door obey the newest engine they met, none before",
   "slots-kept": "no more runs go on than may",
   "lock-kept": "the lock of a stranger is never broken",
   "asked-once": "tofu is asked to stop once",
@@ -174,6 +174,9 @@ export class Watch {
       if (run.interrupts > 1)
         this.say("asked-once", `${run.launch.runId}: ${run.interrupts} times`);
     }
+    const { platform, door } = this.#world;
+    const [late] = [...platform.outdated, ...door.outdated];
+    if (late !== undefined) this.say("epoch-kept", `${late} was done`);
     this.#dependants(objects);
     for (const object of objects) {
       this.#fresh(object);
