@@ -56,7 +56,8 @@ function map(value: unknown): Record<string, unknown> {
 function get(from: unknown, key: unknown): unknown {
   if (Array.isArray(from)) {
     const at = integer(key);
-    if (at < 0 || at >= from.length) throw new TemplateError(`index ${at} lies outside of a list`);
+    // The number may be somebody's secret, so it is not told.
+    if (at < 0 || at >= from.length) throw new TemplateError("an index lies outside of a list");
     return from[at];
   }
   const found = map(from);
@@ -127,7 +128,8 @@ function indent(spaces: unknown, value: unknown): string {
 function bounded(value: unknown): number {
   const found = integer(value);
   if (found >= 0 && found <= 100_000) return found;
-  throw new TemplateError(`${found} is no number for this`);
+  // Nor is this one told.
+  throw new TemplateError("a number is below 0 or above 100000");
 }
 
 /** Functions of Go's text/template. */

@@ -7,6 +7,7 @@ const data = {
   name: "web",
   count: 3,
   zero: 0,
+  secret: 4711000,
   list: ["a", "b"],
   map: { y: 2, x: 1 },
   nested: { list: [{ n: 1 }, { n: 2 }], "with-dash": "dashed" },
@@ -71,7 +72,8 @@ const wrong: readonly (readonly [string, string])[] = [
   ["{{ end }}", '"end" ends nothing'],
   ["{{ template `x` }}", '"template" is not known here'],
   ["{{ .name .list }}", "only a function takes arguments"],
-  ["{{ index .list 5 }}", "index 5 lies outside of a list"],
+  ["{{ index .list 5 }}", "an index lies outside of a list"],
+  ["{{ trunc .secret .name }}", "a number is below 0 or above 100000"],
   ["{{ ( }}", '"(" is not understood'],
   ["{{ # }}", '"#" in "#" is not understood'],
   [
@@ -86,6 +88,14 @@ describe("wrong is", () => {
   test.each(wrong)("%j", (text, says) => {
     expect(() => filled(text)).toThrow(says);
   });
+});
+
+test("what is wrong with a secret number is said without it", () => {
+  for (const text of ["{{ index .list .secret }}", "{{ repeat .secret .name }}"]) {
+    const said = () => filled(text);
+    expect(said).toThrow();
+    expect(said).not.toThrow("4711000");
+  }
 });
 
 test("other delimiters; and one action alone has a value that is no text", () => {
