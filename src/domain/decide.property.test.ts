@@ -399,6 +399,7 @@ describe("whatever is observed", () => {
       "plan",
       "rescued",
       "run",
+      "run ended by a person",
       "run failed",
       "run given up",
       "run lost",

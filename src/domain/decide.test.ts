@@ -91,7 +91,8 @@ describe("a killed runner", () => {
     object.run({ runner: "gone", proof: "killed by signal 9", verdict: "unreachable" });
     expect(object.ready).toBe(
       "Unknown RunnerLost: The runner was killed by signal 9 during apply; tofu goes on and is " +
-        "watched; its result is collected, then a fresh plan is made (1 process lives)",
+        "watched; its result is collected, then a fresh plan is made (1 process lives); or have " +
+        'them ended: "nigari end-run default/app"',
     );
     expect(object.status.run?.note).toContain("tofu goes on");
     object.run({ workersAlive: 0, verdict: "dead" });

@@ -279,6 +279,33 @@ describe("a silent apply", () => {
     expect(object.asked).toContain("terminate-run");
   });
 
+  test("a plan that a person ended is no loss, and the next comes after the retry interval", () => {
+    const object = inPhase("reads");
+    object.annotate({ [END_RUN]: "run-1" });
+    object.run(facts.dead);
+    const said = "A person has ordered the end of the run during init";
+    expect(object.status.lastRun).toMatchObject({ outcome: "cancelled", message: said });
+    expect(object.ready).toBe(
+      `Unknown Progressing: ${said}; the next starts in 15s, or on request`,
+    );
+    expect(object.events).toEqual([]);
+    expect([object.status.lostRuns, object.status.reconciliationFailures ?? 0]).toEqual([
+      undefined,
+      0,
+    ]);
+    expect(object.decisions.at(-1)?.requeueAfterMs).toBe(15_000);
+    object.whenDue();
+    expect(object.status.run).toMatchObject({ id: "run-2", operation: "plan" });
+  });
+
+  test("what is left of an apply and watched may be ended: it is said how", () => {
+    const object = inPhase("writes");
+    object.run({ ...facts.orphaned, workersAlive: 1 });
+    expect(object.ready).toMatch(
+      /\(1 process lives\); or have them ended: "nigari end-run default\/app"$/,
+    );
+  });
+
   test("an apply that answers is asked first, so that it can save its state", () => {
     const object = inPhase("writes");
     object.annotate({ [END_RUN]: "run-2" });

@@ -127,7 +127,8 @@ export function sameBasis(a: Basis | undefined, b: Basis): boolean {
 
 /**
  * The object waits for something that is not there, and looks again after the retry interval. As
- * long as it waits for the same thing and the time has not come, nothing changes.
+ * long as it waits for the same thing and the time has not come, nothing changes. One that is
+ * stalled may wait for a person for weeks: its next look is not written down each time.
  */
 export function waiting(
   pass: Pass,
@@ -136,6 +137,7 @@ export function waiting(
   options: { readonly marks?: Marks; readonly quiet?: boolean } = {},
 ): Outcome {
   const { fields, nowMs, ready } = pass;
+  if (standing.is === "stalled") return stalled(pass, why, standing, options);
   const dueMs = timeOf(fields.nextDueAt);
   const retryMs = retryIntervalMs(pass.terraform.spec);
   const known = ready?.reason === standing.reason && ready.message === standing.message;
@@ -146,6 +148,21 @@ export function waiting(
     marks: options.marks ?? {},
     fields: change(fields, { nextDueAt: going ? fields.nextDueAt : timeText(nowMs + retryMs) }),
     after: known || options.quiet ? [] : [warning(standing.reason, standing.message)],
+  };
+}
+
+function stalled(
+  pass: Pass,
+  why: string,
+  standing: Extract<Standing, { is: "stalled" }>,
+  options: { readonly marks?: Marks; readonly quiet?: boolean },
+): Outcome {
+  const { ready } = pass;
+  const known = ready?.reason === standing.reason && ready.message === standing.message;
+  return {
+    ...parked(pass, why, standing, options.marks),
+    after: known || options.quiet ? [] : [warning(standing.reason, standing.message)],
+    recheckMs: retryIntervalMs(pass.terraform.spec),
   };
 }
 

@@ -102,9 +102,10 @@ describe("a state behind the door", () => {
     expect(object.condition("Stalled")).toMatchObject({ status: "True", reason: "StateChanged" });
     expect(object.events).toHaveLength(1);
     expect(object.decisions.at(-1)?.requeueAfterMs).toBe(15_000);
-    expect(object.status.nextDueAt).toBeDefined();
+    const { status } = object;
     object.whenDue();
     expect(object.events, "told once").toHaveLength(1);
+    expect(object.status, "written once").toEqual(status);
   });
 
   test("it is damaged: nothing is started, and it goes on once that is mended", () => {

@@ -1,7 +1,7 @@
 import { formatDuration } from "../../api/duration.ts";
 import { REASON } from "../../api/names.ts";
 import type { RunStatus } from "../../api/terraform.ts";
-import { lostRunPause } from "../backoff.ts";
+import { lostRunPause, retryIntervalMs } from "../backoff.ts";
 import type { Effect, RunFact } from "../facts.ts";
 import { change, type Outcome, type Pass, warning } from "../pass.ts";
 import { failed, lastRunOf } from "../run-results.ts";
@@ -12,7 +12,8 @@ import { timeText } from "../time.ts";
  * A run that wrote nothing is dead on proof. Its credentials are revoked, its own lock is released,
  * and the object is due again after a pause with full jitter that grows with every further loss.
  *
- * May set: Ready (Unknown RunnerLost; False with the reason of a step that overran), Reconciling.
+ * May set: Ready (Unknown RunnerLost, Progressing; False with the reason of a step that overran),
+ * Reconciling.
  */
 export function lostRun(pass: Pass, run: RunStatus, fact: RunFact): Outcome {
   const what = happened(run, fact);
@@ -24,6 +25,7 @@ export function lostRun(pass: Pass, run: RunStatus, fact: RunFact): Outcome {
       before: fenced(pass, run, fact.proof ?? "every process of the run is gone"),
     });
   }
+  if (run.ending === "person") return orderedAway(pass, run, fact);
   const lostRuns = (pass.fields.lostRuns ?? 0) + 1;
   const deletion = run.ending === "deletion";
   const pauseMs = deletion ? 0 : lostRunPause(lostRuns, pass.observed.engine.jitter);
@@ -47,6 +49,24 @@ export function lostRun(pass: Pass, run: RunStatus, fact: RunFact): Outcome {
       ...(deletion ? [] : [warning(REASON.runnerLost, message)]),
       { do: "remove-run", runId: run.id },
     ],
+  };
+}
+
+/** A person has had it ended: nothing was lost, and nothing counts against the object. */
+function orderedAway(pass: Pass, run: RunStatus, fact: RunFact): Outcome {
+  const what = happened(run, fact);
+  const pauseMs = retryIntervalMs(pass.terraform.spec);
+  const message = `${what}; the next starts in ${formatDuration(pauseMs)}, or on request`;
+  return {
+    why: `run ended by a person: ${message}`,
+    fields: change(pass.fields, {
+      run: undefined,
+      lastRun: lastRunOf(pass, run, { outcome: "cancelled", stage: fact.stage, message: what }),
+      nextDueAt: timeText(pass.nowMs + pauseMs),
+    }),
+    standing: { is: "retrying", reason: REASON.progressing, message },
+    before: fenced(pass, run, fact.proof ?? what),
+    after: [{ do: "remove-run", runId: run.id }],
   };
 }
 

@@ -54,10 +54,13 @@ export function runUnderWay(pass: Pass): Outcome | undefined {
       return runnerEnded(pass, run, fact, measured);
     case "ask":
       return asked(pass, run, fact, measured.next);
+    case "watch": {
+      const way = `or have them ended: "nigari end-run ${wordFor(pass)}"`;
+      return troubled(pass, run, fact, `${measured.next}${processes(fact)}; ${way}`);
+    }
     case "wait":
-    case "watch":
     case "collect":
-      return troubled(pass, run, fact, measured.next);
+      return troubled(pass, run, fact, `${measured.next}${processes(fact)}`);
   }
 }
 
@@ -174,7 +177,7 @@ function watched(pass: Pass, run: RunStatus, trouble: Trouble | undefined): Outc
 function troubled(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outcome {
   const following = followRun(pass, run, fact);
   const lost = fact.runner === "gone" || fact.verdict === "dead";
-  const message = `${happened(following, fact)}; ${next}${processes(fact)}`;
+  const message = `${happened(following, fact)}; ${next}`;
   const silent = fact.verdict === "unreachable" ? REASON.runnerUnreachable : REASON.progressing;
   const reason = lost ? REASON.runnerLost : silent;
   const news = run.note !== message && pass.ready?.reason !== reason;
@@ -200,7 +203,8 @@ function processes(fact: RunFact): string {
 /** Every process of the run is ended; asked for again until none is left. */
 function ended(pass: Pass, run: RunStatus, fact: RunFact, measured: Measured): Outcome {
   const ending = run.ending ?? measured.ending;
-  const outcome = troubled(pass, { ...run, ending }, fact, measured.next);
+  const next = `${measured.next}${processes(fact)}`;
+  const outcome = troubled(pass, { ...run, ending }, fact, next);
   const deletion = ending === "deletion" && fact.runner !== "gone";
   const calm = deletion ? watched(pass, { ...run, ending }, undefined) : outcome;
   return {

@@ -29,8 +29,10 @@ describe("the source", () => {
     expect(object.ready).toBe(ready);
     expect(object.condition("Stalled") !== undefined).toBe(stalled);
     expect(object.decisions.at(-1)?.requeueAfterMs).toBe(15_000);
+    const { status } = object;
     for (let count = 0; count < 5; count += 1) object.whenDue();
     expect(object.events).toHaveLength(1);
+    if (stalled) expect(object.status, "written once").toEqual(status);
     expect(object.status.reconciliationFailures ?? 0).toBe(0);
     object.source(REVISION_1);
     expect(object.status.run).toBeDefined();
@@ -39,7 +41,7 @@ describe("the source", () => {
 
   test("a look in between does not put off the next", () => {
     const object = new OneObject();
-    object.observed.source = { state: "missing", message: "gone" };
+    object.observed.source = { state: "no-artifact", message: "gone" };
     object.settle();
     object.after(5_000);
     expect(object.decisions.at(-1)?.requeueAfterMs).toBe(10_000);
