@@ -1,5 +1,5 @@
 import type { TSchema } from "typebox";
-import { Check, Errors } from "typebox/value";
+import { Check, Default, Errors } from "typebox/value";
 
 /** A request that cannot be understood. */
 export class BadRequest extends Error {
@@ -10,6 +10,11 @@ export class BadRequest extends Error {
 export function mustFit(what: string, schema: TSchema, value: unknown): void {
   const fault = faultIn(schema, value);
   if (fault !== undefined) throw new BadRequest(`${what}${fault}`);
+}
+
+/** An answer of an engine that may be older: with the defaults of fields that came later. */
+export function completed(schema: TSchema, value: unknown): unknown {
+  return Default(schema, value);
 }
 
 /** The first field that does not fit, and why; undefined if all do. */

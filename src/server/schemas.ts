@@ -9,7 +9,8 @@ import type { StateSummary, StateVersion } from "../ports/state.ts";
 /**
  * What travels over the interface. These schemas are its one source: requests and answers are held
  * against them, and docs/openapi.json is made of them. Fields that are not named here may be added
- * to answers at any time, so a reader leaves unknown ones alone.
+ * to answers at any time, so a reader leaves unknown ones alone. Such a field has a default, which
+ * a reader puts where an engine of before says nothing of it.
  */
 const maybe = Type.Optional;
 const text = (description: string) => Type.String({ description });
@@ -47,7 +48,10 @@ export const InfoSchema = Type.Object({
   command: text("How it was started."),
   dataDir: Type.String(),
   epoch: count("Grows each time an engine takes the data directory."),
-  lagMs: Type.Number({ description: "How late the engine itself was in the last seconds." }),
+  lagMs: Type.Number({
+    default: 0,
+    description: "How late the engine itself was in the last seconds.",
+  }),
   runs: Type.Array(Type.Object({ ...key, runId: Type.String() })),
   slots: Type.Object({ taken: Type.Integer(), all: Type.Integer() }),
 });

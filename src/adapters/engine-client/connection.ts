@@ -4,7 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { EngineUnavailable } from "../../ports/engine.ts";
 import { StoreError } from "../../ports/object-store.ts";
 import { StateDamaged, StateRefused } from "../../ports/state.ts";
-import { faultIn, writeQuery } from "../../server/check.ts";
+import { completed, faultIn, writeQuery } from "../../server/check.ts";
 import {
   type Input,
   type Operation,
@@ -77,8 +77,10 @@ export class EngineConnection {
         cause: error,
       });
     }
-    const fault = "schema" in answer ? faultIn(answer.schema, value) : undefined;
-    if (fault === undefined) return value;
+    if (!("schema" in answer)) return value;
+    const whole = completed(answer.schema, value);
+    const fault = faultIn(answer.schema, whole);
+    if (fault === undefined) return whole;
     throw new EngineUnavailable(
       `Engine at ${this.#socket} gave an answer to ${path} that is not as it should be${fault}; ` +
         "see that nigari here is of the same version",
