@@ -12,6 +12,7 @@ import type { LostApplyPolicy } from "../domain/facts.ts";
 import { doorBearing, platformBearing } from "../engine/bearing.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import type { EnginePorts } from "../engine/ports.ts";
+import { tellingOfChanges } from "../engine/state-changes.ts";
 import { unlockState } from "../engine/unlock.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EngineInfo } from "../ports/engine.ts";
@@ -127,7 +128,8 @@ async function assemble(
   const unlocker: StateUnlocker = {
     unlock: (state, lockId, call) => unlockState(state, lockId, unlocking, call),
   };
-  const served = { ...kept, unlocker, live: engine.live, info, probes, clock, log };
+  const states = tellingOfChanges(kept.states, engine.enqueue);
+  const served = { ...kept, states, unlocker, live: engine.live, info, probes, clock, log };
   const server = await serveEngine(served, socket, setup.listen);
   const { url } = server;
   if (url !== undefined) log.info("Listening", { url, token: tokenFile(socket) });
