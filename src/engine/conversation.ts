@@ -17,6 +17,8 @@ export interface Listener {
   sign(): void;
   /** The order is about to leave: from here on the run may have begun. */
   ordering(): void;
+  /** The runner itself has refused the order, so of this one it has begun nothing. */
+  refused(error: RunnerError): void;
   /** The runner has the order. */
   started(): void;
   /** Where to go on listening. */
@@ -96,6 +98,16 @@ async function give(
   });
   listener.ordering();
   const starting = { what: "Starting the run", ms: startMs(), parent };
-  await bounded(clock, starting, (call) => connection.start(prepared.order, call));
+  try {
+    await bounded(clock, starting, (call) => connection.start(prepared.order, call));
+  } catch (error) {
+    if (error instanceof RunnerError && isRefusal(error)) listener.refused(error);
+    throw error;
+  }
   listener.sign();
+}
+
+/** The order itself is not taken. A runner that a newer engine has spoken to says nothing of it. */
+function isRefusal({ code }: RunnerError): boolean {
+  return code === "Refused" || code === "Incompatible";
 }

@@ -209,6 +209,36 @@ describe("a step that overruns", () => {
   });
 });
 
+describe("an order that is refused", () => {
+  const refusing = async (code: "Refused" | "Superseded") => {
+    const world = new World();
+    await world.source();
+    await world.apply(terraformOf({ approvePlan: "auto" }));
+    const refusal = new RunnerError(code, "Start failed: Nothing is started by version 2");
+    for (let count = 0; count < 100; count += 1) world.platform.failNext("start", refusal);
+    await world.start();
+    await world.clock.advance(10_000);
+    const { status } = await world.terraform();
+    return { world, status };
+  };
+
+  test("by its runner again and again is a failure with its reason, within seconds", async () => {
+    const { world, status } = await refusing("Refused");
+    expect(status?.lastRun).toMatchObject({ outcome: "failed", stage: "launch" });
+    expect(status?.lastRun?.message).toContain("The order was refused: Start failed: Nothing is");
+    expect(status?.reconciliationFailures).toBe(1);
+    expect(world.platform.calls.filter((call) => call.startsWith("start "))).toHaveLength(3);
+    expect(await world.platform.list(world.call())).toEqual([]);
+    expect(world.bugs).toEqual([]);
+  });
+
+  test("because a newer engine has the run is no failure of the object", async () => {
+    const { status } = await refusing("Superseded");
+    expect(status?.run).toBeDefined();
+    expect(status?.reconciliationFailures ?? 0).toBe(0);
+  });
+});
+
 describe("answers that are lost", () => {
   const unavailable = () => new RunnerError("Unavailable", "The connection broke");
   const cases = ["launch", "hello", "putFile", "start", "watch", "readFile", "remove"] as const;

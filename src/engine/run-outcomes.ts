@@ -17,11 +17,21 @@ export function vanishedOutcome(run: RunStatus, stage: Stage): RunOutcome {
 
 /** The artifact cannot be had, and time will not mend it. */
 export function artifactFailedOutcome(message: string): RunOutcome {
+  return failedOutcome({ stage: "artifact", reason: REASON.artifactFailed, message });
+}
+
+/** The runner does not take its order, by its own word, and would not the next time either. */
+export function refusedOutcome(message: string): RunOutcome {
+  const said = `The order was refused: ${message}`;
+  return failedOutcome({ stage: "launch", reason: REASON.execInitFailed, message: said });
+}
+
+function failedOutcome(
+  what: Pick<Extract<RunOutcome, { kind: "failed" }>, "stage" | "reason" | "message">,
+): RunOutcome {
   return {
     kind: "failed",
-    stage: "artifact",
-    reason: REASON.artifactFailed,
-    message,
+    ...what,
     exitCode: undefined,
     lock: undefined,
     planStale: false,

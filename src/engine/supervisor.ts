@@ -20,7 +20,7 @@ import { converse, type Listener } from "./conversation.ts";
 import { callMs, prepareMs } from "./limits.ts";
 import { LogSink } from "./log-sink.ts";
 import { type PreparedRun, StaleIntent } from "./order.ts";
-import { artifactFailedOutcome, vanishedOutcome } from "./run-outcomes.ts";
+import { artifactFailedOutcome, refusedOutcome, vanishedOutcome } from "./run-outcomes.ts";
 import { heard, inFlightOf, type RunView, viewOf } from "./run-view.ts";
 
 /** A runner that has been launched listens after less than this, also on a busy machine. */
@@ -32,6 +32,8 @@ const PAUSE_MAX_MS = 2_000;
 const STAGES_TOGETHER_MS = 100;
 /** First pause between looks at a runner that comes up; it doubles every ten looks, five times. */
 const COMING_UP_MS = 15;
+/** So many refusals of one order are its end: the first may be about a file that came broken. */
+const REFUSALS_MAX = 3;
 /** How often a run is looked at of which only the platform can tell. */
 const LOOK_MS = 1_000;
 
@@ -89,6 +91,7 @@ export class Supervisor {
   #tellsSoon = false;
   #failures = 0;
   #comingUpLooks = 0;
+  #refusals = 0;
   /** Ends the pause or the talk that goes on, so that the run is looked at again at once. */
   #interruption = new AbortController();
 
@@ -307,6 +310,9 @@ export class Supervisor {
       ordering: () => {
         this.#orderSent = true;
       },
+      refused: () => {
+        this.#refusals += 1;
+      },
       started: () => {
         this.#startedAt ??= timeText(this.#ports.clock.now());
         this.#prepared = undefined;
@@ -437,6 +443,9 @@ export class Supervisor {
     if (this.#startedAt === undefined) this.#launchError = message;
     if (error instanceof ArtifactError && !error.transient) {
       return this.#end(artifactFailedOutcome(message));
+    }
+    if (this.#refusals >= REFUSALS_MAX && this.#startedAt === undefined) {
+      return this.#end(refusedOutcome(message));
     }
     this.#failures += 1;
     return Math.min(PAUSE_FIRST_MS * 2 ** Math.min(this.#failures - 1, 10), PAUSE_MAX_MS);

@@ -242,8 +242,10 @@ export type RunnerErrorCode =
   | "Unavailable"
   /** No answer in time. */
   | "DeadlineExceeded"
-  /** The runner serves another run, or a newer epoch; or the platform has met one. */
+  /** The runner serves another run or does not take what it is told; or the platform does not. */
   | "Refused"
+  /** An engine of a newer epoch has spoken to it. */
+  | "Superseded"
   /** It speaks another version of the contract. */
   | "Incompatible"
   /** A process of the run lives. */

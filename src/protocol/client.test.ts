@@ -232,6 +232,7 @@ describe("the caller's signal", () => {
 describe("what the server says", () => {
   test.each([
     [status.FAILED_PRECONDITION, "Refused"],
+    [status.INVALID_ARGUMENT, "Refused"],
     [status.DATA_LOSS, "DataLoss"],
     [status.UNIMPLEMENTED, "Incompatible"],
     [status.UNAVAILABLE, "Unavailable"],
@@ -243,6 +244,12 @@ describe("what the server says", () => {
       code: expected,
       message: "Cancel failed at the runner of run run-1: Because",
     });
+  });
+
+  test("that a newer epoch has the run is told from every other refusal", async () => {
+    const answer = { code: status.FAILED_PRECONDITION, details: "Epoch 3 is over: epoch 4 has it" };
+    const { socket } = await serve({ cancel: unary(answer) });
+    expect(await failure(clientOf(socket).cancel(1, soon()))).toMatchObject({ code: "Superseded" });
   });
 
   test("another run than expected is refused", async () => {

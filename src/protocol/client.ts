@@ -20,7 +20,7 @@ import {
   type RunnerHello,
   type StartOrder,
 } from "../ports/runner.ts";
-import { bearing } from "./epoch.ts";
+import { bearing, saysSuperseded } from "./epoch.ts";
 import {
   type FileHeader,
   PutFileRequestSchema,
@@ -309,7 +309,8 @@ export class RunnerClient implements RunnerConnection {
       );
     }
     const { code, details } = error as Partial<ServiceError>;
-    const known = codes.get(code ?? status.UNKNOWN) ?? "Internal";
+    const superseded = code === status.FAILED_PRECONDITION && saysSuperseded(details ?? "");
+    const known = superseded ? "Superseded" : (codes.get(code ?? status.UNKNOWN) ?? "Internal");
     if (known === "Unavailable" || known === "DeadlineExceeded") this.#drop(transport);
     const why = details || (error instanceof Error ? error.message : String(error));
     return new RunnerError(known, `${name} failed at ${this.#name()}: ${why}`, { cause: error });
@@ -323,6 +324,7 @@ const codes = new Map<status, RunnerErrorCode>([
   [status.DEADLINE_EXCEEDED, "DeadlineExceeded"],
   [status.FAILED_PRECONDITION, "Refused"],
   [status.PERMISSION_DENIED, "Refused"],
+  [status.INVALID_ARGUMENT, "Refused"],
   [status.UNIMPLEMENTED, "Incompatible"],
   [status.DATA_LOSS, "DataLoss"],
   [status.NOT_FOUND, "NotFound"],

@@ -15,6 +15,11 @@ import { isEpochCurrent } from "../domain/guards.ts";
  */
 const HEADER = "nigari-epoch";
 
+/** Whether a refusal says so: the runner obeys somebody newer. */
+export function saysSuperseded(details: string): boolean {
+  return /^Epoch \d+ is over: /.test(details);
+}
+
 /** For a client: puts the epoch on each call. */
 export function bearing(epoch: number): Interceptor {
   return (options, nextCall) =>

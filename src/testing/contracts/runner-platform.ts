@@ -178,7 +178,7 @@ export function runnerPlatformContract(
       for (const file of run.inputs) await connection.putFile(file, call());
       await fails("Refused", connection.start({ ...run.order, runId: "another" }, call()));
       const epoch = run.launch.epoch - 1;
-      await fails("Refused", connection.start({ ...run.order, epoch }, call()));
+      await fails("Superseded", connection.start({ ...run.order, epoch }, call()));
       expect(await connection.hello(call())).toMatchObject({ started: false });
     });
 

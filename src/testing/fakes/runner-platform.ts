@@ -350,7 +350,7 @@ class FakeConnection implements RunnerConnection {
   start(order: StartOrder, call: Call): Promise<void> {
     return this.#ask("start", call, (run) => {
       if (order.runId !== this.#runId) throw refused(`it serves run ${this.#runId}`);
-      if (order.epoch < run.launch.epoch) throw refused("a newer epoch has it");
+      if (order.epoch < run.launch.epoch) throw superseded(order.epoch);
       if (run.order !== undefined) return;
       if (run.inputs.get("artifact.tar.gz") !== order.artifactDigest) {
         throw refused("artifact.tar.gz is missing, or another than the order names");
@@ -415,7 +415,7 @@ class FakeConnection implements RunnerConnection {
     const signal = AbortSignal.any([call.signal, this.#closed.signal]);
     return this.#platform.ask(method, this.#runId, { signal }, (run) => {
       const epoch = this.#epoch ?? run.epoch;
-      if (!isEpochCurrent(epoch, run.epoch)) throw refused(`epoch ${epoch} is over`);
+      if (!isEpochCurrent(epoch, run.epoch)) throw superseded(epoch);
       run.obeys(epoch, method);
       return answer(run);
     });
@@ -476,4 +476,8 @@ function refused(why: string): RunnerError {
 
 function stillAlive(runId: string): RunnerError {
   return new RunnerError("StillAlive", `A process of run ${runId} lives`);
+}
+
+function superseded(epoch: number): RunnerError {
+  return new RunnerError("Superseded", `The runner refused: epoch ${epoch} is over`);
 }
