@@ -89,6 +89,8 @@ export const REASON = {
   stateChanged: "StateChanged",
   /** An apply was lost and its result cannot be known; a person must look. */
   runResultUnknown: "RunResultUnknown",
+  /** A plan was made, and something about it is seldom meant. */
+  planWarning: "PlanWarning",
   /** The plan shown went stale and was replaced. */
   planStale: "PlanStale",
   /** A Secret or ConfigMap that a run is made from changed. */

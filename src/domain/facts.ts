@@ -275,6 +275,8 @@ export type RunOutcome =
       readonly health?: readonly HealthFact[] | undefined;
       /** Present if it was asked for. */
       readonly inventory?: Inventory | undefined;
+      /** What did not hinder the plan, and a person should know of; masked. */
+      readonly warnings?: readonly string[] | undefined;
     }
   | {
       readonly kind: "applied";

@@ -130,6 +130,15 @@ const events: Record<string, JournalEvent> = {
     nothingToDestroy: false,
     outputs: undefined,
   }),
+  "a plan with warnings": outcome({
+    kind: "planned",
+    changes: false,
+    summary,
+    planDigest: "cc",
+    nothingToDestroy: false,
+    outputs: undefined,
+    warnings: ["one", "two"],
+  }),
   "a plan on a state": outcome({
     kind: "planned",
     changes: true,

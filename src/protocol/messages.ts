@@ -209,7 +209,8 @@ function outcomeToMessage(outcome: RunOutcome): OutcomeMessage {
       const { changes, summary, planDigest, nothingToDestroy } = outcome;
       const found = foundToMessage(outcome);
       const on = outcome.state === undefined ? {} : { plannedOn: plannedOnTo(outcome.state) };
-      const value = { changes, ...summary, planDigest, nothingToDestroy, ...found, ...on };
+      const told = { ...found, ...on, warnings: [...(outcome.warnings ?? [])] };
+      const value = { changes, ...summary, planDigest, nothingToDestroy, ...told };
       return { kind: { case: "planned", value } };
     }
     case "applied":
@@ -244,8 +245,13 @@ function outcomeFromMessage({ kind }: Outcome): RunOutcome {
       const { add, change, destroy, import: imported } = kind.value;
       const summary = { add, change, destroy, import: imported };
       const found = foundFromMessage(kind.value);
-      const on = plannedOnFrom(kind.value.plannedOn);
-      return { kind: "planned", changes, summary, planDigest, nothingToDestroy, ...found, ...on };
+      const { warnings } = kind.value;
+      const told = {
+        ...found,
+        ...plannedOnFrom(kind.value.plannedOn),
+        ...(warnings.length === 0 ? {} : { warnings }),
+      };
+      return { kind: "planned", changes, summary, planDigest, nothingToDestroy, ...told };
     }
     case "applied":
       return { kind: "applied", ...foundFromMessage(kind.value) };

@@ -1,5 +1,6 @@
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -47,7 +48,7 @@ async function extracted(content: Buffer, limits?: { entries: number; bytes: num
   const file = join(folder, "artifact.tar.gz");
   writeFileSync(file, content);
   const work = join(folder, "work");
-  const message = await extractArtifact(file, work, limits).then(
+  const message = await extractArtifact(file, work, limits && { limits }).then(
     () => undefined,
     (error: unknown) => String(error),
   );
@@ -107,6 +108,39 @@ describe("an artifact", () => {
       true,
     ]);
   });
+});
+
+describe("a symbolic link out of the artifact", () => {
+  const out = (path: string): Entry => ({ path, type: "SymbolicLink", linkpath: "../../../etc/x" });
+  const around: Entry[] = [
+    { path: "app/main.tf", text: "x" },
+    { path: "docs/y", type: "SymbolicLink", linkpath: "." },
+    { path: "docs/d/z", type: "SymbolicLink", linkpath: "../y/../../x" },
+  ];
+  const extractedBelow = async (path: string, ...entries: Entry[]) => {
+    const folder = mkdtempSync(join(scratch, "x-"));
+    const file = join(folder, "artifact.tar.gz");
+    writeFileSync(file, archive(...entries));
+    const work = join(folder, "work");
+    return { work, found: await extractArtifact(file, work, { path }).catch(String) };
+  };
+
+  test("elsewhere than in the module is left out, and told", async () => {
+    const { work, found } = await extractedBelow("app", ...around, out("docs/l"), out("apple"));
+    expect(found).toEqual(["apple", "docs/d/z", "docs/l"]);
+    const there = (path: string) => lstatSync(join(work, path), { throwIfNoEntry: false });
+    for (const left of found) expect(there(left), left).toBeUndefined();
+    for (const kept of ["app/main.tf", "docs/y"]) expect(there(kept), kept).toBeDefined();
+  });
+
+  test.each(["app/l", "modules/net/main.tf", "modules/net/x.tofu.json"])(
+    "of which a module could be made refuses the whole: %s",
+    async (path) => {
+      const { work, found } = await extractedBelow("./app/", ...around, out(path));
+      expect(found).toContain(`"${path}" is a link out of it; put there what it leads to, or`);
+      expect(existsSync(work)).toBe(false);
+    },
+  );
 });
 
 describe("refused as a whole", () => {

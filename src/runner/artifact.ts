@@ -15,36 +15,75 @@ export const artifactLimits: ArtifactLimits = { entries: 100_000, bytes: 2 ** 31
 
 const KINDS = new Set(["File", "OldFile", "ContiguousFile", "Directory", "SymbolicLink", "Link"]);
 
+export interface Extraction {
+  readonly limits: ArtifactLimits;
+  /** Folder of the root module: no link in it is left out. */
+  readonly path: string;
+}
+
 /**
  * Extracts an artifact. It is looked through first and refused as a whole if an entry would land
- * outside of the folder, points outside of it, is a device, or if it is too large; nothing is
- * dropped silently, because code with a part missing plans the removal of that part.
+ * outside of the folder, is a device, or if it is too large, because code with a part missing plans
+ * the removal of that part. Answers the symbolic links out of it that were left out, as
+ * source-controller leaves out all of them: those of which no module can be made.
  */
 export async function extractArtifact(
   archive: string,
   folder: string,
-  limits: ArtifactLimits = artifactLimits,
-): Promise<void> {
+  { limits = artifactLimits, path = "" }: Partial<Extraction> = {},
+): Promise<readonly string[]> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  const links = new LinksOut(path);
   let offence: string | undefined;
   try {
-    offence = await firstOffence(archive, limits);
+    offence = await firstOffence(archive, limits, links);
     // What is extracted is ours, also where we are root and the archive names somebody else.
     const how = { cwd: folder, strict: true, preserveOwner: false };
-    if (offence === undefined) await unpack(archive, extract(how));
+    const filter = (name: string) => !links.leftOut.has(name);
+    if (offence === undefined) await unpack(archive, extract({ ...how, filter }));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new StageFailure("artifact", `The artifact cannot be unpacked: ${why}`);
   }
-  offence ??= await linkOffence(folder);
-  if (offence === undefined) return;
+  offence ??= await linkOffence(folder, links);
+  if (offence === undefined) return [...links.leftOut].sort();
   await rm(folder, { recursive: true, force: true });
   throw new StageFailure("artifact", `The artifact is refused: ${offence}`);
 }
 
+/** Files that OpenTofu reads of a folder without being told their names. */
+const MODULE_FILE = /\.(?:tf|tofu)(?:\.json)?$/;
+
+/** Symbolic links that lead out of the artifact: which are left out, and which refuse it. */
+class LinksOut {
+  readonly leftOut = new Set<string>();
+  readonly #module: string;
+  constructor(path: string) {
+    this.#module = resolve("/", join("/", path));
+  }
+
+  /** The offence, if this link cannot be left out without a module that lacks something. */
+  meet(name: string): string | undefined {
+    const path = join("/", name);
+    const inModule = this.#module === "/" || `${path}/`.startsWith(`${this.#module}/`);
+    if (inModule || MODULE_FILE.test(path)) return linkOut(name);
+    this.leftOut.add(name);
+    return undefined;
+  }
+}
+
+function linkOut(name: string): string {
+  const mend = "put there what it leads to, or leave it out with spec.ignore of the source";
+  return `${JSON.stringify(name)} is a link out of it; ${mend}`;
+}
+
 /** Stops reading at the first offence, so that a bomb goes off in no memory and on no disk. */
-async function firstOffence(archive: string, limits: ArtifactLimits): Promise<string | undefined> {
+async function firstOffence(
+  archive: string,
+  limits: ArtifactLimits,
+  links: LinksOut,
+): Promise<string | undefined> {
   let entries = 0;
   let bytes = 0;
   let offence: string | undefined;
@@ -53,7 +92,7 @@ async function firstOffence(archive: string, limits: ArtifactLimits): Promise<st
     onReadEntry(entry) {
       entries += 1;
       bytes += entry.size;
-      offence ??= offenceOf(entry);
+      offence ??= offenceOf(entry, links);
       if (entries > limits.entries) offence ??= `It has more than ${limits.entries} entries`;
       if (bytes > limits.bytes) offence ??= `It unpacks to more than ${limits.bytes} bytes`;
     },
@@ -106,14 +145,14 @@ async function unzipped(archive: string): Promise<AsyncIterable<Buffer>> {
   return stream.pipe(unzip);
 }
 
-function offenceOf(entry: ReadEntry): string | undefined {
+function offenceOf(entry: ReadEntry, links: LinksOut): string | undefined {
   const name = JSON.stringify(entry.path);
   if (!KINDS.has(entry.type)) return `${name} is neither file, folder nor link (${entry.type})`;
   if (!isInside(entry.path)) return `${name} would land outside of it`;
   const target = entry.linkpath ?? "";
-  if (entry.type === "Link" && !isInside(target)) return `${name} is a link out of it`;
+  if (entry.type === "Link" && !isInside(target)) return linkOut(entry.path);
   if (entry.type === "SymbolicLink" && !isInside(join(dirname(entry.path), target), target)) {
-    return `${name} is a link out of it`;
+    return links.meet(entry.path);
   }
   return undefined;
 }
@@ -129,14 +168,15 @@ function isInside(path: string, target = path): boolean {
 }
 
 /** Links through links may lead where no single one does: seen only once they are there. */
-async function linkOffence(folder: string): Promise<string | undefined> {
+async function linkOffence(folder: string, links: LinksOut): Promise<string | undefined> {
   const root = await realpath(folder);
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isSymbolicLink()) continue;
     const path = join(entry.parentPath, entry.name);
-    if (!(await staysInside(root, path))) {
-      return `${JSON.stringify(relative(folder, path))} is a link out of it`;
-    }
+    if (await staysInside(root, path)) continue;
+    const offence = links.meet(relative(folder, path));
+    if (offence !== undefined) return offence;
+    await rm(path);
   }
   return undefined;
 }

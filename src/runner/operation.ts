@@ -39,6 +39,14 @@ import {
   summaryOf,
   templateValues,
 } from "./results.ts";
+import {
+  holdsModule,
+  LINKS_NAMED,
+  linkLeftOut,
+  noModule,
+  noTarget,
+  targetsOfNothing,
+} from "./warnings.ts";
 import { findWorkspaceRead } from "./workspace-reads.ts";
 
 type Planned = Extract<RunOutcome, { kind: "planned" }>;
@@ -86,6 +94,8 @@ class Operation {
   #initSkipped = false;
   /** Resolves when nothing is read any more of what init has made. */
   #keeping: Promise<void> = Promise.resolve();
+  /** What does not hinder the run, and a person should know of. */
+  readonly #warnings: string[] = [];
 
   constructor(context: RunContext, environment: Readonly<Record<string, string>>) {
     this.#context = context;
@@ -118,7 +128,9 @@ class Operation {
     const made = await this.#plan();
     const { changes } = made;
     await this.#stage("show");
-    const planned = await this.#show(made);
+    const shown = await this.#show(made);
+    const warnings = this.#warnings;
+    const planned = warnings.length === 0 ? shown : { ...shown, warnings };
     return changes ? planned : { ...planned, ...(await this.#look()) };
   }
 
@@ -150,10 +162,20 @@ class Operation {
     log.write(`nigari: ${stage}`);
   }
 
+  #warn(text: string): void {
+    this.#warnings.push(text);
+    this.#context.log.write(`nigari: warning: ${text}`);
+  }
+
   async #artifact(): Promise<void> {
     const { folder, order } = this.#context;
-    await extractArtifact(join(folder.inputs, "artifact.tar.gz"), folder.work);
-    this.#cwd = await folderInArtifact(folder.work, order.path, "spec.path");
+    const { path } = order;
+    const leftOut = await extractArtifact(join(folder.inputs, "artifact.tar.gz"), folder.work, {
+      path,
+    });
+    for (const link of leftOut.slice(0, LINKS_NAMED)) this.#warn(linkLeftOut(link));
+    this.#cwd = await folderInArtifact(folder.work, path, "spec.path");
+    if (!(await holdsModule(this.#cwd))) this.#warn(noModule(path));
     // What a run of another time or place left in the source must not be taken for this one's.
     for (const left of [
       "errored.tfstate",
@@ -259,9 +281,11 @@ class Operation {
     const plan = join(folder.files, "plan.bin");
     let json: unknown;
     // What the plan has told of itself needs no second look, which would start every provider.
-    if (counted === undefined || order.inventory || order.readablePlan === "json") {
+    const doubt = !changes && order.targets.length > 0;
+    if (counted === undefined || doubt || order.inventory || order.readablePlan === "json") {
       const shown = await this.#result("show", "show", showArguments(plan, "json"));
       json = await this.#json("show", shown);
+      for (const target of targetsOfNothing(json, order.targets)) this.#warn(noTarget(target));
       if (order.readablePlan === "json") await rename(shown, join(folder.files, "plan.json"));
       await rm(shown, { force: true });
     }

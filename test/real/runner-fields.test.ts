@@ -160,3 +160,19 @@ describe("a lock of somebody else", () => {
     close();
   });
 });
+
+test("a target that is not there and a path without a module are no plan in silence", async () => {
+  const path = join(scratch, `${randomUUID()}.tfstate`);
+  const backend = `terraform {\n  backend "local" {\n    path = "${path}"\n  }\n}\n`;
+  const files = { ...module(0), "docs/README.md": "" };
+  const targets = ["module.inner", "module.outer"];
+  const { outcome } = await run(files, { backend, targets: targets.slice(1) });
+  expect(outcome).toMatchObject({
+    kind: "planned",
+    changes: false,
+    warnings: ['spec.targets: the module has no "module.outer", so nothing is planned for it'],
+  });
+  const { outcome: empty } = await run(files, { backend, path: "docs" });
+  expect(empty).toMatchObject({ kind: "planned", changes: false });
+  expect(empty).toMatchObject({ warnings: [expect.stringContaining('spec.path "docs" holds no')] });
+});

@@ -34,6 +34,20 @@ describe("a look for drift", () => {
     expect(object.events).toEqual([]);
   });
 
+  test("with a warning says it once as an event, and always with the run", () => {
+    const object = looking("auto");
+    const warnings = ['spec.targets: the module has no "module.x"'];
+    object.planned(0, { warnings });
+    object.whenDue();
+    object.planned(0, { warnings });
+    expect(object.ready).toBe(`True NoDrift: No drift: ${REVISION_1}`);
+    expect(object.status.lastRun?.message).toBe(`No changes; warning: ${warnings[0]}`);
+    expect(object.events).toEqual([`PlanWarning: ${warnings[0]}`]);
+    object.whenDue();
+    object.planned(0);
+    expect(object.status.lastRun?.message).toBe("No changes");
+  });
+
   test("in auto mode repairs what it finds, and says when", () => {
     const object = looking("auto");
     object.planned(1);

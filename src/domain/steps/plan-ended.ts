@@ -12,6 +12,7 @@ import { failed, failureText, nothingPending, succeeded } from "../run-results.t
 import type { Standing } from "../standing.ts";
 import { judged, judgeState, seenIn } from "../state-guard.ts";
 import { promptMessage } from "../summarize.ts";
+import { cut } from "../text.ts";
 import { secondText, timeText } from "../time.ts";
 import { planOnChangedState } from "./guard-state.ts";
 import { lostRun } from "./run-lost.ts";
@@ -59,6 +60,24 @@ function onKnownState(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
 }
 
 function plannedOutcome(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
+  return withWarnings(pass, whatIsPlanned(pass, run, outcome), outcome.warnings ?? []);
+}
+
+/** Warnings stand with the run; an event tells of them once, as long as they stay the same. */
+function withWarnings(pass: Pass, made: Outcome, warnings: readonly string[]): Outcome {
+  const { lastRun } = made.fields;
+  if (warnings.length === 0 || lastRun === undefined) return made;
+  const text = warnings.join("; ");
+  const message = cut(`${lastRun.message}; warning: ${text}`);
+  const known = pass.fields.lastRun?.message === message;
+  return {
+    ...made,
+    fields: change(made.fields, { lastRun: { ...lastRun, message } }),
+    after: [...(known ? [] : [warning(REASON.planWarning, text)]), ...(made.after ?? [])],
+  };
+}
+
+function whatIsPlanned(pass: Pass, run: RunStatus, outcome: Planned): Outcome {
   if (outcome.nothingToDestroy || !outcome.changes) return noChanges(pass, run, outcome);
   return pass.mode === "disable" && run.destroy !== true
     ? driftOnly(pass, run, outcome)

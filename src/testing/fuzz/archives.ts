@@ -92,7 +92,7 @@ export const archiveArea = areaOf("archives", 150, async () => {
       writeFileSync(file, bytesOf(made));
       const begun = performance.now();
       try {
-        await extractArtifact(file, work, LIMITS);
+        await extractArtifact(file, work, { limits: LIMITS });
       } catch (error) {
         if (!(error instanceof StageFailure)) throw error;
         if (!/^The artifact (is refused|cannot be unpacked): ./.test(error.message)) {
