@@ -152,10 +152,16 @@ function complete(pass: Pass, outcome: Outcome): Decision {
 /** The fields with the state as it is known now; while a run goes on it moves, and is its own. */
 function stateKnown(pass: Pass, outcome: Outcome): Outcome["fields"] {
   const { fields } = outcome;
+  const { run } = pass.fields;
+  const { head } = pass.observed.state;
   const seen = seenIn(pass.observed.state);
-  const goesOn = pass.fields.run !== undefined && fields.run !== undefined;
-  if (seen === "hidden" || goesOn) return fields;
-  return judged(fields, pass, judgeState(pass, seen), seen);
+  const goesOn = run !== undefined && fields.run !== undefined;
+  const damaged = head?.state === "present" && head.damage !== undefined;
+  if (seen === "hidden" || goesOn || damaged) return fields;
+  // Where nobody notes who writes, it is our apply that has just ended which did.
+  const byApply = head?.state === "present" && head.writerHidden && run?.operation === "apply";
+  const found = byApply === true && seen !== undefined ? { ...seen, ours: true } : seen;
+  return judged(fields, pass, judgeState(pass, found), found);
 }
 
 function requeueAfter(pass: Pass, outcome: Outcome): number | undefined {

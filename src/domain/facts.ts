@@ -142,6 +142,10 @@ export type StateHeadFact =
   | ({
       readonly state: "present" /** Of the run that wrote it; undefined: a person did. */;
       readonly runId: string | undefined;
+      /** Where it lies nobody notes who writes: `runId` says nothing. */
+      readonly writerHidden?: boolean;
+      /** Version of the tofu that wrote it, if that is told. */
+      readonly tofuVersion?: string;
       /** Why its content cannot be used, with the mend; undefined: no damage is known. */
       readonly damage?: string;
     } & FoundState);

@@ -8,6 +8,8 @@ export interface StateHead {
   readonly lineage: string;
   /** Managed resources in it; undefined where it does not say, as in an encrypted one. */
   readonly resources?: number | undefined;
+  /** Version of the tofu that wrote it, where it says so. */
+  readonly tofuVersion?: string;
 }
 /** Why some bytes are no state file: "it has no lineage". Quotes nothing of them. */
 export interface NotAState {
@@ -256,7 +258,7 @@ export class StateScanner {
   }
 }
 
-const FIELDS = ["version", "serial", "lineage", "encrypted_data", "resources"];
+const FIELDS = ["version", "terraform_version", "serial", "lineage", "encrypted_data", "resources"];
 /** Stands for a list among the values of the top level. */
 const LIST = Symbol("list");
 
@@ -271,7 +273,12 @@ function headOf(found: ReadonlyMap<string, unknown>, managed: number): StateHead
   }
   if (typeof lineage !== "string") return { problem: "it has no lineage" };
   const known = found.get("resources") === LIST && !found.has("encrypted_data");
-  return { serial, lineage, ...(known ? { resources: managed } : {}) };
+  const tofuVersion = found.get("terraform_version");
+  return {
+    ...{ serial, lineage },
+    ...(known ? { resources: managed } : {}),
+    ...(typeof tofuVersion === "string" ? { tofuVersion } : {}),
+  };
 }
 
 /** Content with another serial at its place; everything else byte for byte. */

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { TerraformSpec } from "../api/terraform.ts";
-import { OneObject } from "../testing/one-object.ts";
+import { OneObject, REVISION_1 } from "../testing/one-object.ts";
 import type { PlannedOn, StateHeadFact } from "./facts.ts";
 import { stateGuards } from "./state-guard.ts";
 
@@ -88,6 +88,42 @@ const each = Object.entries(changes);
 
 test("every guard has its case", () => {
   expect(each.map(([, { guard }]) => guard).sort()).toEqual(Object.keys(stateGuards).sort());
+});
+
+describe("a state in a Secret, where nobody notes who writes", () => {
+  const inSecret = { ...byPerson, writerHidden: true };
+
+  test("what an apply of its own emptied is fine", () => {
+    const object = behindDoor();
+    look(object, inSecret);
+    object.edit({ destroy: true });
+    object.planned(3);
+    look(object, { ...inSecret, serial: 8, resources: 0 });
+    object.applied();
+    object.whenDue();
+    expect(object.ready).not.toContain("StateChanged");
+    expect(object.status.state).toMatchObject({ serial: 8, resources: 0 });
+  });
+
+  test("what was emptied while no apply went on is not", () => {
+    const object = behindDoor();
+    look(object, { ...inSecret, serial: 8, resources: 0 });
+    object.whenDue();
+    expect(object.ready).toMatch(/^False StateChanged.*has lost every resource/);
+    expect(object.status.run).toBeUndefined();
+  });
+
+  test("a damaged one is not taken for another: it goes on once it is as it was", () => {
+    const object = behindDoor();
+    const none = { serial: 0, lineage: "", resources: undefined };
+    look(object, { ...inSecret, ...none, damage: "Secret x holds no state" });
+    object.whenDue();
+    expect(object.ready).toMatch(/^False StateChanged.*is damaged: Secret x holds no state/);
+    expect(object.status.stateInQuestion).toBeUndefined();
+    look(object, inSecret);
+    object.whenDue();
+    expect(object.status.run).toMatchObject({ operation: "plan" });
+  });
 });
 
 describe("a state behind the door", () => {
@@ -186,6 +222,24 @@ describe("a state behind the door", () => {
     object.settle();
     expect(object.ready).toMatch(/^False StateChanged.*has vanished/);
     expect(object.status.run).toBeUndefined();
+  });
+
+  test("one that another controller applied before, and that is not there, has vanished", () => {
+    const adopted = new OneObject();
+    adopted.observed.terraform.status = {
+      ...adopted.observed.terraform.status,
+      lastAppliedRevision: REVISION_1,
+    };
+    look(adopted, { state: "absent", former: undefined });
+    adopted.settle();
+    expect(adopted.ready).toMatch(
+      /^False StateChanged.*has vanished. Known was one that was applied before; there is none/,
+    );
+    expect(adopted.status.run).toBeUndefined();
+    look(adopted, { ...byPerson });
+    adopted.whenDue();
+    expect(adopted.status.run).toMatchObject({ operation: "plan" });
+    expect(adopted.status.state).toMatchObject(found);
   });
 
   test("another workspace is another state, as the spec says", () => {

@@ -104,8 +104,16 @@ function knownState(pass: Pass): KnownState | undefined {
   if (state !== undefined && state.workspace === workspaceOf(pass)) {
     return { ...state, elsewhere: state.place !== place };
   }
-  if (head?.state !== "absent" || head.former === undefined) return undefined;
-  return { ...head.former, present: true, elsewhere: false };
+  if (head?.state === "absent" && head.former !== undefined) {
+    return { ...head.former, present: true, elsewhere: false };
+  }
+  return wasAppliedByAnother(pass) ? { present: true, serial: 0, elsewhere: false } : undefined;
+}
+
+/** Whoever reconciled the object before us applied it, so there must be a state. */
+function wasAppliedByAnother({ fields }: Pass): boolean {
+  const { state, lastRun, lastAppliedRevision } = fields;
+  return state === undefined && lastRun === undefined && lastAppliedRevision !== undefined;
 }
 
 /** The state that can be looked at without a run; "hidden" where only a run can. */

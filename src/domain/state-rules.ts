@@ -66,6 +66,31 @@ export function judgeRescue(
   return fitsOn(incoming.head, current);
 }
 
+/** What is known of a state in a Secret, where nobody notes who wrote it. */
+export type SecretState =
+  | { readonly present: boolean; readonly serial: number; readonly lineage?: string }
+  | undefined;
+
+/**
+ * Why a state that a run left behind must not replace the one in a Secret; undefined: it may.
+ * `before`: the state that the object knew before the run, or "held" if the run's lock has been
+ * held all along, so that nobody else can have written. Else, again, its serial alone tells
+ * nothing.
+ */
+export function judgeSecretRescue(
+  head: StateHead,
+  current: StateHead | undefined,
+  before: SecretState | "held",
+): string | undefined {
+  if (before !== "held") {
+    const then = before?.present === true ? before : undefined;
+    const same = then?.serial === current?.serial && then?.lineage === current?.lineage;
+    if (!same) return "the state was changed after the run began, and the lock was free meanwhile";
+  }
+  const verdict = fitsOn(head, current);
+  return verdict.become === "aside" ? verdict.why : undefined;
+}
+
 /** Why a person's push is refused: a clause that follows the state's name. */
 export function judgePush(
   head: StateHead,
@@ -121,7 +146,7 @@ export function mayWrite(runId: string, lock: KeptState["lock"]): boolean {
   return lock !== undefined && lock.runId === runId;
 }
 
-function fitsOn(head: StateHead, current: KeptVersion | undefined): Verdict {
+function fitsOn(head: StateHead, current: StateHead | undefined): Verdict {
   if (current === undefined) return { become: "current" };
   if (head.lineage !== current.lineage) {
     const [its, currents] = [head, current].map(({ lineage }) => lineage || "empty");

@@ -1,39 +1,75 @@
 import { REASON } from "../api/names.ts";
 import type { Terraform, TerraformSpec } from "../api/terraform.ts";
+import { kubernetesBackendText } from "../domain/kubernetes-backend.ts";
+import type { StateDoor, StateSecret } from "../ports/state.ts";
 import { type InputReader, InputTrouble } from "./input-reader.ts";
 
 /** Where the state of an object lies. */
 export type Backend =
-  /** Behind the state door. */
-  | { readonly is: "door" }
+  /** Where the state door keeps it; `secret`: what the spec says of the Secret there. */
+  | { readonly is: "door"; readonly secret?: StateSecret }
   /** Where the module says; nothing is written. */
   | { readonly is: "module" }
   /** Where this text of backend_override.tf says. */
   | { readonly is: "written"; readonly text: string };
 
-export function backendOf({ metadata, spec }: Terraform): Backend {
-  const { disable, customConfiguration, secretSuffix, configPath, labels } =
-    spec.backendConfig ?? {};
+export function backendOf(
+  terraform: Terraform,
+  door: Pick<StateDoor, "inSecrets"> | undefined,
+): Backend {
+  const { disable, customConfiguration } = terraform.spec.backendConfig ?? {};
   if (disable === true) return { is: "module" };
   if (customConfiguration !== undefined && customConfiguration !== "") {
     return { is: "written", text: `terraform {\n${customConfiguration}\n}\n` };
   }
-  const labelled: [string, string][] = Object.entries(labels ?? {});
-  if (!secretSuffix && !configPath && labelled.length === 0) return { is: "door" };
-  const attributes = [
-    `secret_suffix = ${quoted(secretSuffix ?? "")}`,
-    "in_cluster_config = false",
-    `config_path = ${quoted(configPath ?? "")}`,
-    `namespace = ${quoted(metadata.namespace ?? "default")}`,
-    `labels = {${labelled.map(([key, value]) => `${quoted(key)} = ${quoted(value)}`).join(", ")}}`,
-  ];
-  const lines = attributes.map((line) => `    ${line}\n`).join("");
-  return { is: "written", text: `terraform {\n  backend "kubernetes" {\n${lines}  }\n}\n` };
+  return door?.inSecrets === true ? inCluster(terraform) : onOneMachine(terraform);
 }
 
-/** A string of HCL: escaped as JSON is, and without templates. */
-function quoted(text: string): string {
-  return JSON.stringify(text).replaceAll(/[$%](?=\{)/g, (sign) => sign + sign);
+/** Behind the door by default; in a cluster that is somewhere else if the spec tells of Secrets. */
+function onOneMachine(terraform: Terraform): Backend {
+  const { secretSuffix, configPath, labels = {} } = terraform.spec.backendConfig ?? {};
+  if (!secretSuffix && !configPath && Object.keys(labels).length === 0) return { is: "door" };
+  return { is: "written", text: kubernetesText(terraform, secretSuffix ?? "", false) };
+}
+
+/**
+ * In a Secret of this cluster, which the door can look at, unless the spec leads the run to
+ * another cluster or leaves parts of the backend to what only the run reads.
+ */
+function inCluster(terraform: Terraform): Backend {
+  const { spec, metadata } = terraform;
+  const { configPath = "", inClusterConfig = false, secretSuffix } = spec.backendConfig ?? {};
+  const usesOwn = spec.backendConfig === undefined || inClusterConfig;
+  const env = spec.runnerPodTemplate?.spec?.env ?? [];
+  const ledAway = !usesOwn && (configPath !== "" || env.some(isKubeVariable));
+  if (ledAway || (spec.backendConfigsFrom ?? []).length > 0) {
+    const text = kubernetesText(terraform, secretSuffix || metadata.name, usesOwn);
+    return { is: "written", text };
+  }
+  const secret = stateSecretOf(terraform);
+  return secret === undefined ? { is: "door" } : { is: "door", secret };
+}
+
+/** With one of these OpenTofu finds a cluster by itself. */
+function isKubeVariable({ name }: { readonly name: string }): boolean {
+  return name.startsWith("KUBE_");
+}
+
+function kubernetesText(terraform: Terraform, secretSuffix: string, own: boolean): string {
+  const { configPath = "", labels = {} } = terraform.spec.backendConfig ?? {};
+  const { namespace = "default" } = terraform.metadata;
+  return kubernetesBackendText({ secretSuffix, inCluster: own, configPath, namespace, labels });
+}
+
+/** What the spec says of the Secret that the state lies in; undefined: nothing. */
+export function stateSecretOf({ spec }: Terraform): StateSecret | undefined {
+  if (spec.backendConfig === undefined) return undefined;
+  const { secretSuffix, labels, inClusterConfig } = spec.backendConfig;
+  return {
+    ...(secretSuffix ? { suffix: secretSuffix } : {}),
+    ...(labels === undefined ? {} : { labels }),
+    inCluster: inClusterConfig ?? false,
+  };
 }
 
 /** What init is told of the backend besides the text: spec.backendConfigsFrom, later ones win. */

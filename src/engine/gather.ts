@@ -211,9 +211,12 @@ async function dependantsOf(
 }
 
 /** Which backend the state lies in. A text of the user's may hold secrets, so its digest stands. */
-function placeOf(terraform: Terraform): string {
-  const backend = backendOf(terraform);
-  return backend.is === "written" ? `written-${sha256Hex(backend.text).slice(0, 16)}` : backend.is;
+function placeOf(terraform: Terraform, door: GatherPorts["door"]): string {
+  const backend = backendOf(terraform, door);
+  if (backend.is === "written") return `written-${sha256Hex(backend.text).slice(0, 16)}`;
+  const suffix = backend.is === "door" ? backend.secret?.suffix : undefined;
+  const named = suffix !== undefined && suffix !== terraform.metadata.name;
+  return named ? `door-${suffix}` : backend.is;
 }
 
 async function planFact(
@@ -232,12 +235,12 @@ async function planFact(
 
 async function stateFact(terraform: Terraform, ports: GatherPorts, call: Call): Promise<StateFact> {
   const { door } = ports;
-  const place = placeOf(terraform);
+  const place = placeOf(terraform, door);
   if (door === undefined) return { lock: undefined, rescued: [], place };
   const state = stateIdOf(terraform);
   // What a run could not write is kept here, wherever the state itself lies.
   const rescued = await door.rescued(state, call);
-  if (!usesDoor(terraform)) return { lock: undefined, rescued, place };
+  if (!usesDoor(terraform, door)) return { lock: undefined, rescued, place };
   const [lock, head] = await Promise.all([door.lock(state, call), door.head(state, call)]);
   return { lock, rescued, head, place };
 }

@@ -3,6 +3,7 @@ import type { Terraform } from "../api/terraform.ts";
 import type { Call } from "../ports/call.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import type { OrderedFile } from "../ports/runner.ts";
+import type { StateDoor } from "../ports/state.ts";
 import { type Backend, backendOf, readBackendConfig } from "./backend.ts";
 import { canonicalJson } from "./canonical.ts";
 import { readEnv } from "./input-environment.ts";
@@ -36,6 +37,8 @@ export type InputsResult =
 
 export interface InputPorts {
   readonly store: ObjectStore;
+  /** What keeps the states, where it is none of the objects' own backends. */
+  readonly door?: Pick<StateDoor, "inSecrets"> | undefined;
   readonly options: {
     readonly crossNamespaceRefs: boolean;
     readonly digestKey: Uint8Array;
@@ -45,7 +48,7 @@ export interface InputPorts {
 /** Reads Secrets and ConfigMaps. Fails with StoreError only if the store cannot be read. */
 export async function resolveInputs(
   terraform: Terraform,
-  { store, options }: InputPorts,
+  { store, door, options }: InputPorts,
   call: Call,
 ): Promise<InputsResult> {
   const own = terraform.metadata.namespace ?? "default";
@@ -53,7 +56,7 @@ export async function resolveInputs(
   const reader = new InputReader(own, { store, digestKey }, call);
   const { spec } = terraform;
   try {
-    const backend = backendOf(terraform);
+    const backend = backendOf(terraform, door);
     const parts = {
       variables: canonicalJson(await readVariables(spec, reader)),
       env: await readEnv(spec, reader),

@@ -72,13 +72,13 @@ export async function keepInputs(
  */
 export async function loadKeptInputs(
   terraform: Terraform,
-  { store, options }: InputPorts,
+  { store, door, options }: InputPorts,
   call: Call,
 ): Promise<Inputs | undefined> {
   const data = (await ownSecret(terraform, store, call))?.data ?? {};
   const kept = unpack(data.good) ?? unpack(data.tried);
   if (kept === undefined) return undefined;
-  const parts = { ...kept, backend: backendOf(terraform) };
+  const parts = { ...kept, backend: backendOf(terraform, door) };
   return { ...parts, digest: digestOfInputs(parts, terraform, options.digestKey), sources: {} };
 }
 

@@ -10,7 +10,7 @@ import type { Call } from "../ports/call.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
 import type { InputFile, StartOrder } from "../ports/runner.ts";
 import type { StateAccess, StateDoor, StateId } from "../ports/state.ts";
-import { backendOf } from "./backend.ts";
+import { backendOf, stateSecretOf } from "./backend.ts";
 import { sha256Hex } from "./canonical.ts";
 import { type InputPorts, type Inputs, resolveInputs } from "./inputs.ts";
 import { loadKeptInputs } from "./kept-inputs.ts";
@@ -70,12 +70,14 @@ export async function prepareRun(
 /** The state an object works on. */
 export function stateIdOf(terraform: Terraform): StateId {
   const { name, namespace = "default" } = terraform.metadata;
-  return { namespace, name, workspace: terraform.spec.workspace ?? "default" };
+  const id = { namespace, name, workspace: terraform.spec.workspace ?? "default" };
+  const secret = stateSecretOf(terraform);
+  return secret === undefined ? id : { ...id, secret };
 }
 
-/** Whether the state lies behind the state door, and not in a backend of the object's own. */
-export function usesDoor(terraform: Terraform): boolean {
-  return backendOf(terraform).is === "door";
+/** Whether the door can be asked for the state; else it lies in a backend of the object's own. */
+export function usesDoor(terraform: Terraform, door: StateDoor | undefined): boolean {
+  return door !== undefined && backendOf(terraform, door).is === "door";
 }
 
 function stale(why: string): StaleIntent {
@@ -174,7 +176,7 @@ async function stateAccess(
   door: StateDoor | undefined,
   call: Call,
 ): Promise<StateAccess | undefined> {
-  if (door === undefined || !usesDoor(terraform)) return undefined;
+  if (door === undefined || !usesDoor(terraform, door)) return undefined;
   return await door.access(stateIdOf(terraform), run.id, call);
 }
 
@@ -207,7 +209,7 @@ function orderOf(terraform: Terraform, run: RunStatus, parts: Parts): StartOrder
     files: inputs.files,
     cliConfig: inputs.cliConfig,
     workspace,
-    workspaceByAddress: access !== undefined,
+    workspaceByAddress: access !== undefined && access.hasWorkspaces !== true,
     upgrade: spec.upgradeOnInit ?? true,
     lock: run.operation === "apply" || (spec.plan?.lock ?? true),
     lockTimeout: run.operation === "apply" ? "0s" : (spec.tfstate?.lockTimeout ?? "0s"),

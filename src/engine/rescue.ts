@@ -57,7 +57,7 @@ export async function currentState(
 ): Promise<Uint8Array | undefined> {
   const { door, store } = ports;
   const terraform = await store.get({ kind: "Terraform", ...key }, call);
-  if (door === undefined || terraform === undefined || !usesDoor(terraform)) return undefined;
+  if (door === undefined || terraform === undefined || !usesDoor(terraform, door)) return undefined;
   const content = await door.read(stateIdOf(terraform), call);
   if (content === undefined || content.sizeBytes > STATE_BYTES_MAX) return undefined;
   const chunks: Uint8Array[] = [];

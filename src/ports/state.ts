@@ -6,15 +6,28 @@ export interface StateId {
   readonly namespace: string;
   readonly name: string;
   readonly workspace: string;
+  /** What the spec says of the Secret that it lies in; only a door with `inSecrets` reads it. */
+  readonly secret?: StateSecret;
+}
+/** What spec.backendConfig says of a state's Secret; what it leaves out is as by default. */
+export interface StateSecret {
+  /** The object's name by default. */
+  readonly suffix?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** The run uses its pod's own credentials; true by default. */
+  readonly inCluster?: boolean;
 }
 
 /**
- * The state Nigari keeps itself (standalone default), seen from the engine. Runs reach it over
- * HTTP with credentials of their own. `access`, `revoke`, `release` and `rescue` fail with
- * `EpochOver`, and change nothing, if the call bears an older epoch than one before did; the newest
- * is kept with the states, and judged in the very transaction that acts.
+ * Where the states lie that the engine can look at without a run: with Nigari itself (standalone
+ * default; runs reach them over HTTP with credentials of their own), or in Secrets of a cluster.
+ * `access`, `revoke`, `release` and `rescue` fail with `EpochOver`, and change nothing, if the call
+ * bears an older epoch than one before did; the newest is kept with the states, and judged in the
+ * very transaction that acts.
  */
 export interface StateDoor {
+  /** States lie in Secrets, as OpenTofu's backend "kubernetes" writes them. */
+  readonly inSecrets?: boolean;
   /** HCL and environment by which a run reaches this state. The password is in `env` alone. */
   access(state: StateId, runId: string, call: Call): Promise<StateAccess>;
   /** The run's later writes are kept aside, never current; it may still read. */
@@ -46,6 +59,8 @@ export interface StateAccess {
   /** Body of backend_override.tf. */
   readonly backend: string;
   readonly env: Readonly<Record<string, string>>;
+  /** The backend has workspaces, of which the run selects its own; else the address names it. */
+  readonly hasWorkspaces?: boolean;
 }
 
 /**
@@ -145,7 +160,7 @@ export interface StateUnlocker {
   /** `lockId`: only this one. Fails with `StateRefused`, which names the holder. */
   unlock(state: StateId, lockId: string | undefined, call: Call): Promise<LockFact>;
 }
-export interface StateSummary extends StateId {
+export interface StateSummary extends Omit<StateId, "secret"> {
   readonly serial: number;
   readonly lineage: string;
   readonly sizeBytes: number;

@@ -91,6 +91,7 @@ function bringBack(pass: Pass, guard: string): string {
 function text(state: KnownState | SeenState): string {
   if (state === undefined) return "none";
   const { lineage = "", serial, resources } = state;
+  if (lineage === "" && serial === 0) return "one that was applied before";
   const held = resources === undefined ? "" : `, ${resources} managed resources`;
   return `serial ${serial} of lineage ${lineage || "not known"}${held}`;
 }
