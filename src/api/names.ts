@@ -101,6 +101,8 @@ export const REASON = {
   lastGoodUsed: "LastGoodUsed",
   /** What a later destroy would need could not be kept. */
   inputsNotKept: "InputsNotKept",
+  /** Another controller leads these objects; nothing is started while it does. */
+  otherController: "OtherControllerLeads",
   /** The object is suspended. */
   suspended: "Suspended",
   /** The spec asks for nothing: it only looks for drift, and not to look for drift. */

@@ -11,6 +11,7 @@ import { dependencies } from "./steps/dependencies.ts";
 import { due, isReason } from "./steps/due.ts";
 import { finalize } from "./steps/finalize.ts";
 import { guardState } from "./steps/guard-state.ts";
+import { heldBack } from "./steps/held-back.ts";
 import { idle } from "./steps/idle.ts";
 import { inputs } from "./steps/inputs.ts";
 import { pending } from "./steps/pending.ts";
@@ -39,6 +40,7 @@ function steps(pass: Pass): Outcome {
   return (
     runUnderWay(pass) ??
     runEnded(pass) ??
+    heldBack(pass) ??
     finalize(pass) ??
     admit(pass) ??
     suspend(pass) ??
@@ -114,6 +116,7 @@ const effectText: Readonly<Record<Effect["do"], string>> = {
   "interrupt-run": "Asking the run to stop",
   "terminate-run": "Ending the run",
   "end-runner": "Ending the runner",
+  "fetch-artifact": "Fetching the artifact",
   "launch-run": "Launching the run",
   "remove-run": "Removing the run",
   event: "Recording an event",

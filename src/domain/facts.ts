@@ -43,6 +43,8 @@ export interface EngineFact {
   /** A slot for one more run is free. */
   readonly slotFree: boolean;
   readonly lostApply: LostApplyPolicy;
+  /** Why nothing may be started, in words that name the other controller; undefined: all may. */
+  readonly heldBack?: string | undefined;
   /** Identity for a run that this pass may start, made beforehand so that decide stays pure. */
   readonly nextRunId: string;
   /** In [0, 1): spreads retries, made beforehand for the same reason. */
@@ -53,13 +55,24 @@ export interface EngineFact {
 export type LostApplyPolicy = "interrupt" | "wait";
 
 export type SourceFact =
-  | { readonly state: "ready"; readonly artifact: ArtifactFact }
+  | {
+      readonly state: "ready";
+      readonly artifact: ArtifactFact;
+      /** Present while the archive has yet to be fetched from where the source keeps it. */
+      readonly fetch?: ArtifactFetchFact | undefined;
+    }
   /** The source object does not exist. */
   | { readonly state: "missing"; readonly message: string }
   /** The reference is not allowed. */
   | { readonly state: "denied"; readonly message: string }
   /** The source object has no artifact yet, or says why it has none. */
   | { readonly state: "no-artifact"; readonly message: string };
+
+export type ArtifactFetchFact =
+  | { readonly state: "absent" }
+  | { readonly state: "fetching" }
+  /** The last attempt failed; another may be under way. */
+  | { readonly state: "failed"; readonly message: string };
 
 export interface ArtifactFact {
   /** Opaque. */
@@ -346,6 +359,8 @@ export type Effect =
   | { readonly do: "terminate-run"; readonly runId: string }
   /** End the runner and none of its workers, and confirm it. */
   | { readonly do: "end-runner"; readonly runId: string }
+  /** Fetch the archive, apart from any pass; the object is looked at again when that has ended. */
+  | { readonly do: "fetch-artifact"; readonly artifact: ArtifactFact }
   /** Start what status.run says; the status is stored before. */
   | { readonly do: "launch-run"; readonly runId: string }
   /** Remove what is left of a collected run. */

@@ -22,6 +22,8 @@ export type Standing =
   | { readonly is: "queued"; readonly looksAgain: boolean; readonly message: string }
   /** A plan is there and goes on by itself. */
   | { readonly is: "planned" }
+  /** Another controller leads: what Ready said before holds, and nothing is begun. */
+  | { readonly is: "held-back"; readonly message: string }
   /** A plan is there and waits for a person. */
   | {
       readonly is: "prompt";
@@ -91,5 +93,7 @@ export interface Marks {
 
 /** Whether the object has been looked at wholly, so that observedGeneration may follow. */
 export function isAtRest(standing: Standing): boolean {
-  return !["unchanged", "running", "retrying", "queued", "suspended"].includes(standing.is);
+  return !["unchanged", "running", "retrying", "queued", "held-back", "suspended"].includes(
+    standing.is,
+  );
 }

@@ -92,6 +92,8 @@ function summaryOf(standing: Standing, old: readonly Condition[]): Summary {
           : unknown(REASON.progressing, standing.message),
         standing.message,
       );
+    case "held-back":
+      return heldBackSummary(standing.message, old);
     case "planned":
       return moving(unknown(REASON.plannedWithChanges, "Plan generated"), FULFILLING);
     case "suspended":
@@ -122,7 +124,17 @@ function summaryOf(standing: Standing, old: readonly Condition[]): Summary {
   }
 }
 
-type Moving = Extract<Standing, { is: "running" | "retrying" | "queued" }>;
+/** A verdict stays: it is still true. That nothing goes on is said beside it. */
+function heldBackSummary(message: string, old: readonly Condition[]): Summary {
+  const said = unknown(REASON.otherController, message);
+  return {
+    ready: hasVerdict(old) ? "same" : said,
+    reconciling: yes(REASON.otherController, message),
+    stalled: "absent",
+  };
+}
+
+type Moving = Extract<Standing, { is: "running" | "retrying" | "queued" | "held-back" }>;
 type Resting = Exclude<
   Standing,
   Moving | { is: "unchanged" | "planned" | "suspended" | "stalled" | "failed" | "used-up" }

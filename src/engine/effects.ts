@@ -8,6 +8,7 @@ import type { Log } from "../ports/log.ts";
 import { isStoreError, type ObjectStore, StoreError } from "../ports/object-store.ts";
 import { type RunFile, RunnerError, type RunnerPlatform } from "../ports/runner.ts";
 import type { StateDoor } from "../ports/state.ts";
+import type { ArtifactFetches } from "./artifact-fetches.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import { sha256Hex } from "./canonical.ts";
 import type { Events } from "./events.ts";
@@ -30,6 +31,7 @@ export interface EffectPorts {
   readonly log: Log;
   readonly supervisors: Supervisors;
   readonly janitor: Janitor;
+  readonly fetches: ArtifactFetches;
   readonly events: Events;
 }
 
@@ -103,6 +105,9 @@ const deeds: { readonly [K in Effect["do"]]: Do<K> } = {
   "end-runner": async ({ runId }, _work, { platform, supervisors }, call) => {
     await platform.signal(runId, "end-runner", call);
     await supervisors.news(runId);
+  },
+  "fetch-artifact": async ({ artifact }, work, { fetches }) => {
+    fetches.begin(artifact, keyOf(work.terraform));
   },
   "launch-run": async (_effect, work, { supervisors }) => {
     supervisors.follow(work.terraform);

@@ -2,6 +2,7 @@ import type { Event } from "../api/core.ts";
 import { keyOf, keyText } from "../api/kinds.ts";
 import type { Terraform } from "../api/terraform.ts";
 import { secondText } from "../domain/time.ts";
+import type { Announcer } from "../ports/announcer.ts";
 import type { Call } from "../ports/call.ts";
 import type { Clock, Random } from "../ports/clock.ts";
 import { isStoreError, type ObjectStore } from "../ports/object-store.ts";
@@ -16,6 +17,13 @@ const REPEAT_MS = 600_000;
 /** Shorter secrets are left: hiding every "1" hides what the event says. */
 const MASKED_LENGTH_MIN = 4;
 const COMPONENT = "tf-controller";
+
+export interface EventPorts {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly announcer?: Announcer;
+}
 
 export interface EventText {
   readonly type: "Normal" | "Warning";
@@ -37,16 +45,22 @@ export class Events {
   readonly #store: ObjectStore;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #announcer: Announcer | undefined;
+  readonly #expire: boolean;
   readonly #byObject = new Map<string, Said[]>();
 
-  constructor(ports: { store: ObjectStore; clock: Clock; random: Random }) {
+  /** `expire`: the store forgets them by itself. */
+  constructor(ports: EventPorts, { expire = false } = {}) {
     this.#store = ports.store;
     this.#clock = ports.clock;
     this.#random = ports.random;
+    this.#announcer = ports.announcer;
+    this.#expire = expire;
   }
 
   /** Learns which events there are, so that their number stays bounded over restarts. */
   async load(call: Call): Promise<void> {
+    if (this.#expire) return;
     const { items } = await this.#store.list("Event", {}, call);
     const when = (event: Event) => Date.parse(event.lastTimestamp ?? "") || 0;
     for (const event of items.sort((a, b) => when(a) - when(b))) {
@@ -65,6 +79,7 @@ export class Events {
     call: Call,
   ): Promise<void> {
     const message = masked(event.message, sensitive).slice(0, MESSAGE_MAX);
+    this.#announcer?.announce({ object: terraform, ...event, message });
     const said = this.#said(keyText(keyOf(terraform)));
     const text = textOf({ ...event, message });
     const nowMs = this.#clock.now();
@@ -131,6 +146,7 @@ export class Events {
     const { namespace } = keyOf(terraform);
     while (said.length > PER_OBJECT_MAX) {
       const name = said.shift()?.name ?? "";
+      if (this.#expire) continue;
       try {
         await this.#store.delete({ kind: "Event", namespace, name }, {}, call);
       } catch (error) {

@@ -11,7 +11,8 @@ import type {
 } from "../domain/facts.ts";
 import { ArtifactError } from "../ports/artifacts.ts";
 import type { Call } from "../ports/call.ts";
-import type { ObjectStore } from "../ports/object-store.ts";
+import { isStoreError, type ObjectStore } from "../ports/object-store.ts";
+import type { ArtifactFetches } from "./artifact-fetches.ts";
 import { backendOf } from "./backend.ts";
 import { sha256Hex } from "./canonical.ts";
 import { type Inputs, type InputsResult, resolveInputs } from "./inputs.ts";
@@ -23,9 +24,10 @@ import type { EngineOptions, EnginePorts } from "./ports.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 /** What a pass reads from. */
-export interface GatherPorts extends Pick<EnginePorts, "artifacts" | "door" | "random"> {
+export interface GatherPorts extends Pick<EnginePorts, "artifacts" | "door" | "random" | "rival"> {
   readonly store: ObjectStore;
   readonly supervisors: Supervisors;
+  readonly fetches: ArtifactFetches;
   readonly options: EngineOptions;
   readonly epoch: number;
   /** Nothing new may be started. */
@@ -50,7 +52,9 @@ export async function gather(
 ): Promise<Gathered | undefined> {
   const { store, supervisors } = ports;
   const terraform = await store.get({ kind: "Terraform", ...key }, call);
-  if (terraform === undefined) {
+  // Whom the selector leaves out is another engine's, also if it was ours a moment ago.
+  const isOurs = terraform !== undefined && ports.options.isOurs(terraform.metadata.labels);
+  if (!isOurs) {
     supervisors.leave(key);
     return undefined;
   }
@@ -88,6 +92,7 @@ export async function gather(
       shuttingDown: ports.stopping(),
       slotFree: supervisors.slotFree(key),
       lostApply: ports.options.lostApply,
+      heldBack: ports.rival?.heldBack(),
       nextRunId: `${ports.epoch}-${ports.random.hex(6)}`,
       jitter: ports.random.next(),
     },
@@ -119,11 +124,27 @@ async function sourceFact(
     const why = "cross-namespace references have been disabled";
     return { state: "denied", message: `cannot access ${text}, ${why}` };
   }
-  const source = await ports.store.get(ref, call);
-  if (source === undefined) {
+  try {
+    const source = await ports.store.get(ref, call);
+    if (source !== undefined) return await fetchedSource(readSource(source), ports, call);
     return { state: "missing", message: `could not get Source object: ${text} does not exist` };
+  } catch (error) {
+    if (!isStoreError(error, "NoSuchKind")) throw error;
+    const message =
+      `could not get Source object: ${text} cannot exist, for this cluster does not know ` +
+      `${ref.kind} in version v1; install or renew Flux's source-controller`;
+    return { state: "missing", message };
   }
-  return readSource(source);
+}
+
+async function fetchedSource(
+  fact: SourceFact,
+  { fetches }: GatherPorts,
+  call: Call,
+): Promise<SourceFact> {
+  if (fact.state !== "ready") return fact;
+  const fetch = await fetches.fact(fact.artifact, call);
+  return fetch === undefined ? fact : { ...fact, fetch };
 }
 
 function readSource(source: AnyObject): SourceFact {

@@ -21,7 +21,9 @@ export interface Listener<T> {
   changed(object: T, before: T | undefined): void;
   removed(object: T): void;
   /** What is kept of the object until its next change; all of it if left out. */
-  keep?(object: T): T;
+  keep?(object: T): T | undefined;
+  /** Metadata is enough. */
+  readonly metadataOnly?: boolean;
 }
 
 /**
@@ -85,7 +87,9 @@ export class Informer<K extends KindName> {
   async #list(parent: AbortSignal): Promise<void> {
     const { clock, store } = this.#ports;
     const bound = { what: `Listing ${this.#kind}`, ms: listMs(), parent };
-    const list = await bounded(clock, bound, (call) => store.list(this.#kind, {}, call));
+    const list = await bounded(clock, bound, (call) =>
+      store.list(this.#kind, this.#wanted(), call),
+    );
     const seen = new Set(list.items.map((item) => keyText(keyOf(item))));
     for (const [key, object] of [...this.#known]) if (!seen.has(key)) this.#remove(object);
     for (const object of list.items) this.#put(object);
@@ -97,7 +101,7 @@ export class Informer<K extends KindName> {
     const { clock, store } = this.#ports;
     const bound = { what: `The watch of ${this.#kind}`, ms: watchSilenceMs(), parent };
     const events = unlessSilent(clock, bound, (call) =>
-      store.watch(this.#kind, { resourceVersion: from }, call),
+      store.watch(this.#kind, { resourceVersion: from, ...this.#wanted() }, call),
     );
     for await (const event of events) {
       this.#failures = 0;
@@ -108,6 +112,10 @@ export class Informer<K extends KindName> {
         return;
       }
     }
+  }
+
+  #wanted(): { readonly metadataOnly?: boolean } {
+    return this.#listener.metadataOnly === true ? { metadataOnly: true } : {};
   }
 
   #take(event: WatchEvent<ObjectOf<K>>): void {
@@ -126,7 +134,9 @@ export class Informer<K extends KindName> {
     const before = this.#known.get(key);
     if (before !== undefined && before.metadata.uid !== object.metadata.uid) this.#remove(before);
     const same = this.#known.get(key);
-    this.#known.set(key, this.#listener.keep?.(object) ?? object);
+    const kept = this.#listener.keep === undefined ? object : this.#listener.keep(object);
+    if (kept === undefined) this.#known.delete(key);
+    else this.#known.set(key, kept);
     if (same?.metadata.resourceVersion !== object.metadata.resourceVersion) {
       this.#listener.changed(object, same);
     }

@@ -1,7 +1,8 @@
 import type { Decision, LostApplyPolicy, Observed } from "../domain/facts.ts";
+import type { Announcer } from "../ports/announcer.ts";
 import type { ArtifactKeeper, ArtifactStore, GitSource } from "../ports/artifacts.ts";
 import type { Clock, Random } from "../ports/clock.ts";
-import type { Leadership } from "../ports/leadership.ts";
+import type { Leadership, Rival } from "../ports/leadership.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meters } from "../ports/meters.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
@@ -22,11 +23,15 @@ export interface EnginePorts {
   readonly door: StateDoor | undefined;
   readonly logs: RunLogs;
   readonly leadership: Leadership;
+  /** Undefined where there can be no other controller. */
+  readonly rival?: Rival;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   /** Where it is counted what the engine does; nowhere if left out. */
   readonly meters?: Meters;
+  /** Who is told of events besides the store; nobody if left out. */
+  readonly announcer?: Announcer;
   /** What to do about an object; pure. */
   readonly decide: (observed: Observed, nowMs: number) => Decision;
 }
@@ -41,6 +46,10 @@ export interface EngineOptions {
   readonly runnerEnv: Readonly<Record<string, string>>;
   /** Sources and dependencies may lie in other namespaces. */
   readonly crossNamespaceRefs: boolean;
+  /** Whether an object with these labels is this engine's to work on. */
+  readonly isOurs: (labels: Readonly<Record<string, string>> | undefined) => boolean;
+  /** The store forgets events by itself, as a cluster does: none is counted or removed. */
+  readonly eventsExpire: boolean;
   /**
    * Secret of this engine: with it alone can a digest of inputs be tried out against guessed
    * values. Another key makes every object plan anew, and does no other harm.
@@ -54,4 +63,6 @@ export const engineDefaults: Omit<EngineOptions, "digestKey"> = {
   lostApply: "interrupt",
   runnerEnv: {},
   crossNamespaceRefs: false,
+  isOurs: () => true,
+  eventsExpire: false,
 };

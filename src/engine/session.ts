@@ -1,8 +1,9 @@
-import { keyText, parseKey } from "../api/kinds.ts";
+import { keyOf, keyText, parseKey } from "../api/kinds.ts";
 import type { EngineLoad, HealthCause } from "../ports/engine.ts";
-import type { Lead } from "../ports/leadership.ts";
+import type { Lead, Rival } from "../ports/leadership.ts";
 import { type Gauge, type Meters, noMeters } from "../ports/meters.ts";
 import type { LiveRuns } from "../ports/runs.ts";
+import { ArtifactFetches, clearArtifacts } from "./artifact-fetches.ts";
 import { doorBearing, platformBearing } from "./bearing.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import { engineGauges } from "./engine-gauges.ts";
@@ -39,6 +40,7 @@ export class Session {
   readonly #janitor: Janitor;
   readonly #watches: Watches;
   readonly #events: Events;
+  readonly #fetches: ArtifactFetches;
   readonly #reconciler: ReconcilerPorts;
   /** Nothing new is started. */
   #stopping = false;
@@ -66,8 +68,12 @@ export class Session {
     this.#queue = new WorkQueue({ clock, random, ...backoff, observer: queueMeter(meters) });
     this.#supervisors = this.#makeSupervisors();
     this.#janitor = new Janitor({ ...ports, epoch: lead.epoch });
-    this.#events = new Events(ports);
-    this.#watches = new Watches(ports, (key, { priority, afterMs = 0 } = {}) => {
+    this.#events = new Events(ports, { expire: options.eventsExpire });
+    const ask = (key: string) => this.ask(key);
+    this.#fetches = new ArtifactFetches({ ...ports, ask }, this.#over.signal);
+    this.#watches = new Watches(ports, (key, { priority, afterMs = 0, late = false } = {}) => {
+      // What is held back is late all the time, and asked for when that ends.
+      if (late && this.#heldBack() !== undefined) return;
       if (afterMs > 0) this.#queue.addAfter(key, afterMs);
       else this.ask(key, priority);
     });
@@ -116,11 +122,15 @@ export class Session {
   async start(signal: AbortSignal): Promise<void> {
     await this.#watches.start(AbortSignal.any([signal, this.#over.signal]));
     if (signal.aborted) return;
-    for (const terraform of this.#watches.terraforms()) this.#supervisors.follow(terraform);
+    for (const terraform of this.#watches.terraforms()) {
+      if (this.#options.isOurs(terraform.metadata.labels)) this.#supervisors.follow(terraform);
+    }
     await this.#loadEvents();
     const over = this.#over.signal;
     this.#keep("watches", () => this.#watches.run(over));
     this.#keep("news of runs", () => this.#hearPlatform(over));
+    const { rival } = this.#ports;
+    if (rival !== undefined) this.#keep("news of another", () => this.#hearRival(rival, over));
     this.#keep("the tick of runs", () => this.#supervisors.tick(over));
     this.#keep("the janitor", () => this.#janitor.work(over));
     this.#keep("the sweep of runs", () =>
@@ -213,7 +223,7 @@ export class Session {
         prepare: (key, run, call) => prepareRun(key, run, orders, call),
         state: (key, call) => currentState(key, rescuing, call),
         rescue: (key, run, call) => rescueState(key, run, rescuing, call),
-        stopping: () => this.#stopping,
+        stopping: () => this.#stopping || this.#heldBack() !== undefined,
         // A person may be watching: the status is to be true within a second.
         changed: (key) => this.ask(keyText(key), "urgent"),
       },
@@ -232,7 +242,9 @@ export class Session {
         artifacts,
         door,
         random,
+        ...(this.#ports.rival === undefined ? {} : { rival: this.#ports.rival }),
         supervisors,
+        fetches: this.#fetches,
         options: this.#options,
         epoch: this.#lead.epoch,
         stopping: () => this.#stopping,
@@ -245,6 +257,7 @@ export class Session {
         log,
         supervisors,
         janitor: this.#janitor,
+        fetches: this.#fetches,
         events: this.#events,
       },
     };
@@ -252,8 +265,14 @@ export class Session {
 
   /** Where no source-controller makes the artifacts. */
   #keepSources(over: AbortSignal): void {
-    const { git } = this.#ports;
-    if (git === undefined) return;
+    const { git, keeper, clock, log } = this.#ports;
+    if (git === undefined) {
+      if (keeper === undefined) return;
+      const statuses = async () =>
+        [...this.#watches.terraforms()].map(({ status }) => JSON.stringify(status ?? {}));
+      this.#keep("old artifacts", () => clearArtifacts({ keeper, clock, log }, statuses, over));
+      return;
+    }
     const sources = new Sources({ ...this.#ports, git });
     this.#keep("the sources", () => sources.run(over));
   }
@@ -271,6 +290,21 @@ export class Session {
     for await (const runId of this.#ports.platform.changes({ signal })) {
       this.#supervisors.news(runId).catch(() => {});
     }
+  }
+
+  /** Whatever was held back is due now, and what is held back says so. */
+  async #hearRival(rival: Rival, signal: AbortSignal): Promise<void> {
+    const { log } = this.#ports;
+    for await (const _ of rival.changes({ signal })) {
+      const heldBack = this.#heldBack();
+      if (heldBack === undefined) log.info("Nothing holds back any more");
+      else log.warn("Held back: nothing is started", { why: heldBack });
+      for (const terraform of this.#watches.terraforms()) this.ask(keyText(keyOf(terraform)));
+    }
+  }
+
+  #heldBack(): string | undefined {
+    return this.#ports.rival?.heldBack();
   }
 
   /** Runs a part until everything ends; one that fails is begun again. */

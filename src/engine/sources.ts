@@ -9,7 +9,9 @@ import {
   type GitResult,
   type GitSource,
 } from "../ports/artifacts.ts";
+import type { Call } from "../ports/call.ts";
 import { isStoreError } from "../ports/object-store.ts";
+import { clearArtifacts } from "./artifact-fetches.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import { sameJson } from "./canonical.ts";
 import { type ConditionText, conditionsOf } from "./conditions.ts";
@@ -31,7 +33,6 @@ const TIMEOUT_MS = 60_000;
 const INTERVAL_MIN_MS = 1_000;
 const RETRY_FIRST_MS = 5_000;
 const RETRY_MAX_MS = 300_000;
-const CLEAR_MS = 600_000;
 
 type Status = NonNullable<GitRepository["status"]>;
 
@@ -218,31 +219,20 @@ export class Sources {
     return await this.#store(parent, (call) => store.update(next, "status", call));
   }
 
-  /** Removes the archives that no object speaks of any more. */
-  async #clear(signal: AbortSignal): Promise<void> {
-    const { clock, keeper, log } = this.#ports;
-    while (keeper !== undefined && !signal.aborted) {
-      await clock.sleep(CLEAR_MS, signal);
-      try {
-        const digests = await this.#digestsInUse(signal);
-        const removed = await this.#store(signal, (call) => keeper.retain(digests, call));
-        if (removed > 0) log.info("Old artifacts removed", { count: removed });
-      } catch (error) {
-        if (!signal.aborted) log.warn("Old artifacts stay", { error: messageOf(error) });
-      }
-    }
+  /** A run, a plan that waits or a destroy may need an artifact long after its source moved on. */
+  async #textsInUse(call: Call): Promise<string[]> {
+    const { store } = this.#ports;
+    const lists = await Promise.all([
+      store.list("GitRepository", {}, call),
+      store.list("Terraform", {}, call),
+    ]);
+    return lists.flatMap(({ items }) => items.map(({ status }) => JSON.stringify(status ?? {})));
   }
 
-  /** A run, a plan that waits or a destroy may need an artifact long after its source moved on. */
-  async #digestsInUse(signal: AbortSignal): Promise<string[]> {
-    const { store } = this.#ports;
-    const lists = await this.#store(signal, (call) =>
-      Promise.all([store.list("GitRepository", {}, call), store.list("Terraform", {}, call)]),
-    );
-    const statuses = lists.flatMap(({ items }) =>
-      items.map(({ status }) => JSON.stringify(status)),
-    );
-    return statuses.flatMap((text = "") => text.match(/sha256:[0-9a-f]{64}/g) ?? []);
+  async #clear(signal: AbortSignal): Promise<void> {
+    const { clock, keeper, log } = this.#ports;
+    if (keeper === undefined) return;
+    await clearArtifacts({ keeper, clock, log }, (call) => this.#textsInUse(call), signal);
   }
 
   #store<T>(parent: AbortSignal, work: (call: { signal: AbortSignal }) => Promise<T>): Promise<T> {

@@ -76,7 +76,14 @@ export class StoreWatch {
 }
 
 function isAnswer(error: unknown): boolean {
-  const answers = ["NotFound", "AlreadyExists", "Conflict", "Invalid", "Expired"] as const;
+  const answers = [
+    "NotFound",
+    "AlreadyExists",
+    "Conflict",
+    "Invalid",
+    "Expired",
+    "NoSuchKind",
+  ] as const;
   return answers.some((code) => isStoreError(error, code));
 }
 

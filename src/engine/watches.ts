@@ -15,8 +15,11 @@ const LATE_MS = 5_000;
 /** Inputs that are changed together, such as by one kubectl apply, make one run. */
 const TOGETHER_MS = 500;
 
-/** How a pass is asked for; `afterMs`: then, or sooner if one comes anyway. */
-type Ask = (key: string, how?: { priority?: Priority; afterMs?: number }) => void;
+/**
+ * How a pass is asked for; `afterMs`: then, or sooner if one comes anyway; `late`: the object was
+ * due, and nobody asked.
+ */
+type Ask = (key: string, how?: { priority?: Priority; afterMs?: number; late?: boolean }) => void;
 
 /** Watches everything that can make an object want a pass, and asks for that pass. */
 export class Watches {
@@ -73,7 +76,7 @@ export class Watches {
       for (const terraform of this.#terraforms.objects()) {
         const dueMs = timeOf(terraform.status?.nextDueAt);
         const late = dueMs !== undefined && dueMs + LATE_MS < clock.now();
-        if (late) this.#ask(keyText(keyOf(terraform)));
+        if (late) this.#ask(keyText(keyOf(terraform)), { late });
       }
     }
   }
@@ -110,6 +113,26 @@ export class Watches {
     return new Informer<Source["kind"]>(kind, this.#ports, listener);
   }
 
+  /**
+   * A cluster has many of them. Of those that objects refer to, or own, it is kept that they are
+   * there; nothing of the others, and no value of any, for a pass reads what it needs.
+   */
+  #kept(kind: "Secret" | "ConfigMap", object: Secret | ConfigMap): Secret | ConfigMap | undefined {
+    const { name, namespace = "default", uid, resourceVersion, ownerReferences } = object.metadata;
+    const owners = (ownerReferences ?? []).filter((owner) => owner.kind === "Terraform");
+    const used = this.#references.usersOf(kind, keyText({ namespace, name })).length > 0;
+    if (!used && owners.length === 0) return undefined;
+    return {
+      apiVersion: "v1",
+      kind,
+      metadata: {
+        ...{ name, namespace, ownerReferences: owners },
+        ...(uid === undefined ? {} : { uid }),
+        ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      },
+    };
+  }
+
   #inputs(kind: "Secret" | "ConfigMap") {
     const ask = (object: Secret | ConfigMap) =>
       this.#askUsers(kind, keyText(keyOf(object)), TOGETHER_MS);
@@ -121,10 +144,12 @@ export class Watches {
         if (owner.kind === "Terraform") this.#ask(keyText({ namespace, name: owner.name }));
       }
     };
-    // Values are read when a pass needs them, and not kept.
-    const keep = ({ metadata }: Secret | ConfigMap) =>
-      ({ apiVersion: "v1", kind, metadata }) as const;
-    const listener = { changed: ask, removed, keep };
+    const listener = {
+      changed: ask,
+      removed,
+      keep: (object: Secret | ConfigMap) => this.#kept(kind, object),
+      metadataOnly: true,
+    };
     return new Informer<"Secret" | "ConfigMap">(kind, this.#ports, listener);
   }
 }

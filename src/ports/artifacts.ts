@@ -9,6 +9,11 @@ export interface ArtifactStore {
    * `ArtifactError`.
    */
   open(artifact: ArtifactFact, call: Call): Promise<OpenArtifact>;
+  /**
+   * Whether the archive lies on this machine. Present where it is fetched from elsewhere, which
+   * takes a time that no pass may wait for.
+   */
+  isKept?(artifact: ArtifactFact, call: Call): Promise<boolean>;
 }
 export interface OpenArtifact {
   /** sha256 hex. */

@@ -14,6 +14,16 @@ export interface Lead {
   readonly lost: AbortSignal;
   release(): Promise<void>;
 }
+/**
+ * Another controller for the same objects, such as the one that this engine succeeds. While it is
+ * there nothing is started; what runs is followed to its end.
+ */
+export interface Rival {
+  /** Why nothing may be started now, in words that name who is in the way; undefined: all may. */
+  heldBack(): string | undefined;
+  /** Yields each time that changes; ends with the signal. */
+  changes(call: Call): AsyncIterable<void>;
+}
 export class NotLeader extends Error {
   override readonly name = "NotLeader";
 }

@@ -47,6 +47,8 @@ export interface ListOptions {
   readonly namespace?: string;
   /** Every label must be equal. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Metadata is enough: a store may leave out the rest, and a remote one does. */
+  readonly metadataOnly?: boolean;
 }
 export interface ObjectList<K extends KindName> {
   readonly resourceVersion: string;
@@ -60,6 +62,8 @@ export interface WatchOptions {
   readonly namespace?: string;
   /** Changes after this version. */
   readonly resourceVersion: string;
+  /** As in `ListOptions`. */
+  readonly metadataOnly?: boolean;
 }
 
 export type WatchEvent<T> =
@@ -73,6 +77,8 @@ export type StoreErrorCode =
   | "Invalid"
   | "Expired"
   | "Forbidden"
+  /** The store does not know the kind at all, such as a cluster without its definition. */
+  | "NoSuchKind"
   | "Unavailable";
 
 /** Trouble with the store. `Unavailable` may pass; the others are answers. */

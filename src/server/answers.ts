@@ -22,6 +22,7 @@ const STATUS = {
   Invalid: 422,
   Expired: 410,
   Forbidden: 403,
+  NoSuchKind: 404,
   Unavailable: 503,
 } as const satisfies Record<StoreErrorCode, number>;
 

@@ -122,6 +122,7 @@ const STORE_CODES = [
   "Invalid",
   "Expired",
   "Forbidden",
+  "NoSuchKind",
   "Unavailable",
 ] as const satisfies readonly StoreErrorCode[];
 

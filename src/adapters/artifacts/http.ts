@@ -37,6 +37,9 @@ export function createHttpArtifacts(options: HttpArtifactOptions): ArtifactStore
         (await kept.find(artifact.digest, call)) ?? (await join(fetches, artifact, fetch, call));
       return await kept.open({ ...artifact, url: found.url }, call);
     },
+    async isKept({ digest }, call) {
+      return (await options.kept.find(digest, call)) !== undefined;
+    },
   };
 }
 

@@ -20,7 +20,14 @@ export interface LeaseOptions {
   readonly name: string;
   /** Unique for this process, such as `<pod>_<uid>`; shown to people. */
   readonly identity: string;
+  /** Told at each look at which the Lease could not be taken. */
+  readonly waiting?: (seen: Waiting) => void;
 }
+
+/** Why the Lease could not be taken. */
+export type Waiting =
+  | { readonly for: "holder"; readonly identity: string }
+  | { readonly for: "answer"; readonly trouble: string };
 
 export interface LeasePorts {
   readonly store: ObjectStore;
@@ -43,8 +50,11 @@ export function createLeaseLeadership(options: LeaseOptions, ports: LeasePorts):
           const taken = await tryTake(options, ports, watch, call);
           if (taken !== undefined) return new Leader(options, ports, taken);
           trouble = undefined;
+          const identity = watch.lease?.spec?.holderIdentity ?? "";
+          if (identity !== "") options.waiting?.({ for: "holder", identity });
         } catch (error) {
           trouble = error;
+          options.waiting?.({ for: "answer", trouble: messageOf(error) });
         }
         if (call.signal.aborted) throw turnedAway(options, watch, trouble, call);
         await ports.clock.sleep(RETRY_MS * (0.5 + ports.random.next()), call.signal);

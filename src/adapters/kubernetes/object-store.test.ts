@@ -73,7 +73,7 @@ const answers: Record<string, [status: number, body: unknown, code: StoreErrorCo
   "the object exists": [409, failure("AlreadyExists"), "AlreadyExists"],
   "somebody wrote first": [409, failure("Conflict"), "Conflict"],
   "the namespace is not there": [404, failure("NotFound"), "NotFound"],
-  "the kind is not defined": [404, "404 page not found\n", "Unavailable"],
+  "the kind is not defined": [404, "404 page not found\n", "NoSuchKind"],
   "the object breaks a rule": [422, failure("Invalid"), "Invalid"],
   "the request cannot be read": [400, failure("BadRequest"), "Invalid"],
   "RBAC forbids it": [403, failure("Forbidden"), "Forbidden"],

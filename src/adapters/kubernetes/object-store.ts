@@ -35,16 +35,20 @@ const WATCH_SLACK_MS = 30_000;
 export interface ApiServerPorts {
   readonly connection: Connection;
   readonly clock: Pick<Clock, "sleep">;
+  /** Lists and watches that name no namespace see this one alone; all if left out. */
+  readonly namespace?: string | undefined;
 }
 
 /** The ObjectStore of a cluster: its API server. Bookkeeping of field owners is left out. */
 export class ApiServerStore implements ObjectStore {
   readonly #connection: Connection;
   readonly #clock: Pick<Clock, "sleep">;
+  readonly #namespace: string | undefined;
 
-  constructor({ connection, clock }: ApiServerPorts) {
+  constructor({ connection, clock, namespace }: ApiServerPorts) {
     this.#connection = connection;
     this.#clock = clock;
+    this.#namespace = namespace;
   }
 
   async get<K extends KindName>(ref: ObjectRef<K>, call: Call): Promise<ObjectOf<K> | undefined> {
@@ -64,8 +68,9 @@ export class ApiServerStore implements ObjectStore {
       const labels = Object.entries(where.labels ?? {}).map(([key, value]) => `${key}=${value}`);
       if (labels.length > 0) query.set("labelSelector", labels.join(","));
       if (page !== "") query.set("continue", page);
-      const path = `${kindPath(kind, where.namespace)}?${query}`;
-      const list = (await this.#json(`Listing ${kind}`, { path }, call)) as {
+      const path = `${kindPath(kind, where.namespace ?? this.#namespace)}?${query}`;
+      const request = { path, ...accepting("PartialObjectMetadataList", where) };
+      const list = (await this.#json(`Listing ${kind}`, request, call)) as {
         metadata: { resourceVersion: string; continue?: string };
         items: unknown[] | null;
       };
@@ -126,8 +131,9 @@ export class ApiServerStore implements ObjectStore {
         timeoutSeconds: String(WATCH_SECONDS),
       });
       const request = {
-        path: `${kindPath(kind, from.namespace)}?${query}`,
+        path: `${kindPath(kind, from.namespace ?? this.#namespace)}?${query}`,
         limitMs: WATCH_SECONDS * 1_000 + WATCH_SLACK_MS,
+        ...accepting("PartialObjectMetadata", from),
       };
       try {
         for await (const event of watchEvents(this.#connection, request, call)) {
@@ -162,6 +168,12 @@ export class ApiServerStore implements ObjectStore {
 }
 
 type Asked = Omit<Request, "limitMs">;
+
+/** Values of a Secret that nobody asked for do not even leave the server. */
+function accepting(as: string, { metadataOnly }: { readonly metadataOnly?: boolean }) {
+  if (metadataOnly !== true) return {};
+  return { accept: `application/json;as=${as};g=meta.k8s.io;v=v1,application/json;q=0.1` };
+}
 
 function kindPath(kind: KindName, namespace: string | undefined): string {
   const { apiVersion, plural } = kinds[kind];

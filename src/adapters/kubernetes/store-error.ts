@@ -19,7 +19,7 @@ function codeOf({ status, reason }: ApiError): StoreErrorCode {
   switch (status) {
     case 404:
       // Without a reason it is the path that is not known: the definition of the kind is missing.
-      return reason === "NotFound" ? "NotFound" : "Unavailable";
+      return reason === "NotFound" ? "NotFound" : "NoSuchKind";
     case 409:
       return reason === "AlreadyExists" ? "AlreadyExists" : "Conflict";
     case 410:

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { REQUESTED_AT } from "../../api/names.ts";
 import { OneObject } from "../../testing/one-object.ts";
+import type { ArtifactFetchFact } from "../facts.ts";
 
 const lock = {
   id: "l-1",
@@ -35,6 +37,56 @@ describe("the start of a run", () => {
     object.pass();
     expect(object.status.run).toBeDefined();
     expect(object.status.nextDueAt).toBeUndefined();
+  });
+
+  describe("whose archive lies elsewhere", () => {
+    function unfetched() {
+      const object = new OneObject();
+      const { source } = object.observed;
+      if (source.state !== "ready") throw new Error("The source is not ready");
+      const now = (fetch: ArtifactFetchFact | undefined) => {
+        object.observed.source = { ...source, fetch };
+        object.settle();
+      };
+      now({ state: "absent" });
+      return { object, now };
+    }
+    const fetches = (object: OneObject) =>
+      object.asked.filter((each) => each === "fetch-artifact").length;
+
+    test("fetches it before a runner is begun, and says so", () => {
+      const { object, now } = unfetched();
+      expect(object.asked).toEqual(["add-finalizer", "fetch-artifact"]);
+      expect(object.ready).toMatch(/^Unknown Progressing: Fetches the artifact of revision /);
+      now({ state: "fetching" });
+      expect(object.status.run).toBeUndefined();
+      now(undefined);
+      expect(object.status.run).toBeDefined();
+    });
+
+    test("says why it cannot be had, and tries again after the retry interval", () => {
+      const { object, now } = unfetched();
+      now({ state: "failed", message: "Artifact server x cannot be reached" });
+      expect(object.ready).toBe("False ArtifactFailed: Artifact server x cannot be reached");
+      expect(object.events).toEqual(["ArtifactFailed: Artifact server x cannot be reached"]);
+      expect(fetches(object)).toBe(1);
+      object.after(5_000);
+      expect(fetches(object)).toBe(1);
+      object.whenDue();
+      expect(fetches(object)).toBe(2);
+      expect(object.events).toHaveLength(1);
+      now(undefined);
+      object.whenDue();
+      expect(object.status.run).toBeDefined();
+    });
+
+    test("tries again at once when a person asks", () => {
+      const { object, now } = unfetched();
+      now({ state: "failed", message: "Artifact server x cannot be reached" });
+      object.annotate({ [REQUESTED_AT]: "now" });
+      expect(fetches(object)).toBe(2);
+      expect(object.status.lastHandledReconcileAt).toBe("now");
+    });
   });
 
   test("the finalizer comes first, in a pass of its own", () => {

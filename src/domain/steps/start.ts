@@ -35,7 +35,12 @@ export function startRun(pass: Pass, ground: Ground, intent: Intent): Outcome {
   if (pass.terraform.metadata.finalizers?.includes(FINALIZER) !== true && !pass.deleting) {
     return guarded(pass);
   }
-  if (!engine.slotFree) return queued(pass, intent);
+  const unfetched = fetching(pass, ground, intent);
+  if (unfetched !== undefined) return unfetched;
+  if (!engine.slotFree) {
+    const why = "as many runs as may be are under way";
+    return queued(pass, intent, `Waits for a free slot to ${intent.operation}: ${why}`);
+  }
   const run = runOf(pass, ground, intent);
   const released = locked.released ?? run.unlock;
   return {
@@ -135,17 +140,39 @@ function guarded(pass: Pass): Outcome {
   };
 }
 
-function queued(pass: Pass, intent: Intent): Outcome {
+/** The archive comes first: no runner waits for it, and a server that is away is said at once. */
+function fetching(pass: Pass, { artifact }: Ground, intent: Intent): Outcome | undefined {
+  const { source } = pass.observed;
+  if (source.state !== "ready" || source.artifact.digest !== artifact.digest) return undefined;
+  const fetch: Effect = { do: "fetch-artifact", artifact };
+  switch (source.fetch?.state) {
+    case undefined:
+      return undefined;
+    case "absent":
+    case "fetching": {
+      const message = `Fetches the artifact of revision ${artifact.revision}`;
+      const outcome = queued(pass, intent, message);
+      return { ...outcome, why: `start: ${message}`, after: [fetch] };
+    }
+    case "failed": {
+      const { message } = source.fetch;
+      const standing = { is: "failed", reason: REASON.artifactFailed, message } as const;
+      const outcome = waiting(pass, "start: the artifact cannot be fetched", standing);
+      const isNews = pass.ready?.message !== message;
+      const isTime = outcome.fields.nextDueAt !== pass.fields.nextDueAt;
+      const again = !isNews && (isTime || pass.requested !== undefined);
+      return { ...outcome, after: [...(outcome.after ?? []), ...(again ? [fetch] : [])] };
+    }
+  }
+}
+
+function queued(pass: Pass, intent: Intent, message: string): Outcome {
   const stored = timeOf(pass.fields.nextDueAt);
   const since = stored !== undefined && stored <= pass.nowMs ? stored : pass.nowMs;
   return {
     why: "start: no slot is free",
     fields: change(pass.fields, { nextDueAt: timeText(since) }),
-    standing: {
-      is: "queued",
-      looksAgain: looksAgain(intent),
-      message: `Waits for a free slot to ${intent.operation}: as many runs as may be are under way`,
-    },
+    standing: { is: "queued", looksAgain: looksAgain(intent), message },
     recheckMs: slotPauseMs(),
   };
 }
