@@ -1,6 +1,4 @@
-// npm run -s sim [-- --seeds N] [--start S] [--replay SEED] [--jobs N] [--json]: the real engine in
-// simulated worlds in which everything goes wrong. The last line is JSON.
-import { parseArgs } from "node:util";
+// The real engine in simulated worlds in which everything goes wrong. The last line is JSON.
 import {
   crashPoints,
   type SeedResult,
@@ -14,19 +12,33 @@ import {
   isClean,
   summarizeSeeds,
 } from "../../src/testing/simulation/summary.ts";
+import { askedOfUs, wholeNumber } from "./arguments.ts";
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: "2000" },
-    start: { type: "string", default: "1" },
-    replay: { type: "string" },
-    jobs: { type: "string", default: "2" },
-    json: { type: "boolean", default: false },
-  },
+const USAGE = `Usage: npm run -s sim -- [--seeds N] [--start SEED] [--jobs N] [--json]
+       npm run -s sim -- --replay SEED [--json]
+
+Lives through simulated worlds, each made from its seed, in which everything goes wrong.
+
+  --seeds N      how many worlds; 2000 if left out. As many strike in every place
+  --start SEED   the first seed; 1 if left out
+  --replay SEED  one world, told line by line
+  --jobs N       threads; 2 if left out
+  --json         nothing but the last line, which is JSON in any case
+
+Exit code: 0 if all is clean, 1 if not, 2 for wrong arguments.
+`;
+const values = askedOfUs(USAGE, {
+  seeds: { type: "string", default: "2000" },
+  start: { type: "string", default: "1" },
+  replay: { type: "string" },
+  jobs: { type: "string", default: "2" },
+  json: { type: "boolean", default: false },
 });
 
 const print = (text: string) => process.stdout.write(text);
 const TOLD_MAX = 5;
+/** Worlds that were aimed at a place have seeds below zero. */
+const LEAST_SEED = Number.MIN_SAFE_INTEGER;
 const ROUNDS_MAX = 5;
 
 async function replay(seed: number): Promise<SeedResult[]> {
@@ -39,12 +51,13 @@ async function replay(seed: number): Promise<SeedResult[]> {
 }
 
 async function campaign(): Promise<SeedResult[]> {
-  const start = Number(values.start);
-  const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => start + index);
+  const start = wholeNumber("--start", values.start, LEAST_SEED);
+  const length = wholeNumber("--seeds", values.seeds);
+  const seeds = Array.from({ length }, (_, index) => start + index);
   let told = 0;
   let done = 0;
   const options: PoolOptions = {
-    jobs: Number(values.jobs),
+    jobs: wholeNumber("--jobs", values.jobs),
     onResult: (result) => {
       done += 1;
       if (values.json) return true;
@@ -70,7 +83,9 @@ async function strikeTheRest(found: SeedResult[], options: PoolOptions): Promise
 }
 
 const results =
-  values.replay === undefined ? await campaign() : await replay(Number(values.replay));
+  values.replay === undefined
+    ? await campaign()
+    : await replay(wholeNumber("--replay", values.replay, LEAST_SEED));
 const summary = summarizeSeeds(results, await crashPoints());
 print(`${JSON.stringify(summary)}\n`);
 process.exitCode = isClean(summary) ? 0 : 1;

@@ -51,7 +51,9 @@ const NEVER = new AbortController().signal;
 export async function live(scenario: Scenario): Promise<Lived> {
   const life = new Simulation(scenario);
   await life.run();
-  return life.lived();
+  const lived = life.lived();
+  await life.end();
+  return lived;
 }
 
 class Simulation {
@@ -117,9 +119,13 @@ class Simulation {
     };
   }
 
+  async end(): Promise<void> {
+    await this.#world.end();
+  }
+
   lived(): Lived {
     return {
-      violations: this.#watch.violations,
+      violations: [...this.#watch.violations],
       struck: this.#struck,
       story: this.#story,
       end: this.#end,

@@ -76,6 +76,8 @@ export class World {
   readonly #random;
   readonly #faulty: ObjectStore;
   readonly #artifacts = new Map<string, Uint8Array>();
+  /** Ends the right to lead of every engine that was ever begun, whether or not it is awake. */
+  readonly #over = new AbortController();
 
   constructor(options: WorldOptions = {}) {
     this.#options = options;
@@ -108,6 +110,15 @@ export class World {
       if (!life.dead) this.bugs.push(`start: ${String(error)}`);
     });
     return { engine, life };
+  }
+
+  /**
+   * Nothing happens here any more. Node keeps a signal that was made of others, and all that
+   * listens to it, until one of them fires: a world that is merely left stays in memory.
+   */
+  async end(): Promise<void> {
+    this.#over.abort("the world is over");
+    await this.clock.advance(0);
   }
 
   /** Stores an object, or its spec and metadata if it is there already. */
@@ -251,7 +262,7 @@ export class World {
           lost.addEventListener("abort", () => {
             life.deposed = true;
           });
-          return { ...lead, lost };
+          return { ...lead, lost: AbortSignal.any([lost, this.#over.signal]) };
         },
       },
       clock: mortalClock(clock, life, (what, ms) => this.onDeadline(what, ms)),
