@@ -3,7 +3,7 @@ import type { LivenessVerdict, RunStatus } from "../api/terraform.ts";
 import type { RunFact, RunOutcome } from "../domain/facts.ts";
 import { hasNotBegun } from "../domain/guards.ts";
 import { judge } from "../domain/liveness.ts";
-import { timeText } from "../domain/time.ts";
+import { timeOf, timeText } from "../domain/time.ts";
 import { ArtifactError } from "../ports/artifacts.ts";
 import type { Call } from "../ports/call.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -17,6 +17,7 @@ import {
 import type { LiveRun, RunLogs } from "../ports/runs.ts";
 import { bounded, messageOf } from "./bounded.ts";
 import { converse, type Listener } from "./conversation.ts";
+import { type EarlierWait, earlierWait, noEarlierWait } from "./earlier-wait.ts";
 import { callMs, prepareMs } from "./limits.ts";
 import { LogSink } from "./log-sink.ts";
 import { type PreparedRun, StaleIntent } from "./order.ts";
@@ -87,6 +88,9 @@ export class Supervisor {
   #heard = false;
   #lastSignMs: number;
   #stageBeganMs: number;
+  /** When the stage began that the status named at first. */
+  readonly #storedStageBeganMs: number;
+  #earlier: EarlierWait;
   #told = "";
   #tellsSoon = false;
   #failures = 0;
@@ -104,8 +108,10 @@ export class Supervisor {
     this.#sink = new LogSink(ports, key, run.id);
     this.#view = viewOf(run, 0);
     this.#startedAt = run.startedAt;
+    this.#earlier = earlierWait(run, ports.clock.now());
     this.#lastSignMs = ports.clock.monotonic();
-    this.#stageBeganMs = this.#lastSignMs;
+    this.#stageBeganMs = this.#lastSignMs - this.#earlier.stageMs;
+    this.#storedStageBeganMs = this.#stageBeganMs;
     this.#platform = {
       runner: "unknown",
       proof: undefined,
@@ -205,7 +211,8 @@ export class Supervisor {
   }
 
   #silentMs(): number {
-    return Math.max(0, this.#ports.clock.monotonic() - this.#lastSignMs);
+    const ownMs = Math.max(0, this.#ports.clock.monotonic() - this.#lastSignMs);
+    return this.#heard ? ownMs : ownMs + this.#earlier.silentMs(this.#platform);
   }
 
   #sign(): void {
@@ -274,7 +281,12 @@ export class Supervisor {
     const launch = { runId, epoch, ...this.key, env: { ...runnerEnv, ...env } };
     const bound = { what: "Launching the runner", ms: callMs(), parent };
     await bounded(clock, bound, (call) => platform.launch(launch, call));
-    if (!this.#launched) this.#lastSignMs = clock.monotonic();
+    if (!this.#launched) {
+      // There was nothing whose silence or slowness could have been waited for.
+      this.#earlier = noEarlierWait;
+      this.#lastSignMs = clock.monotonic();
+      this.#stageBeganMs = this.#lastSignMs;
+    }
     this.#launched = true;
     this.#launchError = undefined;
     return PAUSE_FIRST_MS;
@@ -338,8 +350,15 @@ export class Supervisor {
       this.#sink.add({ at, runId: this.run.id, stage, text: event.line });
     }
     this.#view = heard(this.#view, event);
-    if (this.#view.stage !== before) this.#stageBeganMs = this.#ports.clock.monotonic();
+    if (this.#view.stage !== before) this.#stageBeganMs = this.#beginOfStage();
     if (event.type === "stage") this.#tellSoon();
+  }
+
+  /** After a restart all stages are told once more, up to the one that the status knew. */
+  #beginOfStage(): number {
+    const { stage, stageSince } = this.#view;
+    const known = stage === this.run.stage && timeOf(stageSince) === timeOf(this.run.stageSince);
+    return known ? this.#storedStageBeganMs : this.#ports.clock.monotonic();
   }
 
   /** Steps that are over in a moment are not worth a write each. */
