@@ -22,10 +22,10 @@ setup:
 tools: setup
 	@npm run -s tools
 
-# A real Kubernetes API server for test/real/*-cluster.test.ts, built once from Go modules (about
-# ten minutes). "make test" skips these files without it, and says so; with CI set it builds it.
+# A real Kubernetes cluster on this machine, built once from Go modules (about twenty minutes) and
+# started; "npm run cluster" says what else one may do with it, such as ending it.
 cluster: setup
-	@npm run -s cluster
+	@npm run -s cluster -- up
 
 fix: setup
 	@npm run -s fix

@@ -18,7 +18,8 @@ import { dumpOf } from "../../src/testing/doctor-worlds/dump.ts";
 
 /**
  * The doctor on a real API server with etcd, objects and pods in the states of an incident; only
- * the kubelet, which would serve logs, is a stand-in. "npm run cluster" builds the programs.
+ * the kubelet, which would serve logs, is a stand-in. "npm run cluster -- build" makes
+ * the programs.
  */
 const root = join(import.meta.dirname, "../..");
 const work = mkdtempSync(join(tmpdir(), "doctor-cluster-"));

@@ -1,11 +1,80 @@
-// npm run cluster: etcd, the Kubernetes API server and its controllers, for tests that ask a real
-// one; built once from the Go modules that tools/cluster/*/go.mod pin. About ten minutes on two
-// cores.
-import {
-  apiServerProgram,
-  controllerManagerProgram,
-  etcdProgram,
-} from "../../src/testing/cluster/programs.ts";
-import { makePrograms } from "../opentofu/programs.ts";
+// npm run cluster -- VERB: a real Kubernetes cluster on this machine, for tests and for a look.
+import { mkdirSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type Cluster, openCluster, startCluster } from "../../src/testing/cluster/cluster.ts";
+import { buildArchive } from "../../src/testing/images/archives.ts";
+import { build } from "./build.ts";
+import { faults } from "./faults.ts";
 
-await makePrograms("cluster", [etcdProgram, apiServerProgram, controllerManagerProgram]);
+const root = join(import.meta.dirname, "../..");
+const folder = join(root, ".cluster/main");
+const archives = join(root, ".cluster/images");
+
+const usage = `usage: npm run cluster -- VERB
+  build                       builds the programs, once (about 20 minutes on two cores)
+  up                          builds, and starts a cluster that stays until "down"
+  down                        ends it and leaves nothing behind
+  status                      says what of it runs
+  images                      builds our images of this checkout and loads them into each node
+  import FILE                 loads an archive of images into each node
+  ctr NODE ARGUMENTS          asks a node's containerd
+${Object.entries(faults)
+  .map(([verb, { args, says }]) => `  ${`${verb} ${args.join(" ")}`.padEnd(28)}${says}`)
+  .join("\n")}
+`;
+
+async function main([verb = "", ...args]: readonly string[]): Promise<void> {
+  const fault = faults[verb];
+  if (fault !== undefined) return fault.strike(running(), args);
+  if (verb === "build") return build(root);
+  if (verb === "up") return up();
+  if (verb === "down") return openCluster(folder)?.down();
+  if (verb === "status") return status(running());
+  if (verb === "images") return running().importImages(buildArchive("ours", archives));
+  if (verb === "ctr" && args[0]) return inspect(running(), args[0], args.slice(1));
+  if (verb === "import" && args[0]) return running().importImages(resolve(args[0]));
+  process.stderr.write(usage);
+  process.exitCode = 2;
+}
+
+async function up(): Promise<void> {
+  await build(root);
+  if (process.exitCode) return;
+  const begun = performance.now();
+  const cluster = openCluster(folder) ?? (await fresh());
+  const seconds = ((performance.now() - begun) / 1_000).toFixed(1);
+  process.stdout.write(`up after ${seconds} s: export KUBECONFIG=${cluster.kubeconfig}\n`);
+}
+
+async function fresh(): Promise<Cluster> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const images = [buildArchive("pause", archives), buildArchive("foreign", archives)];
+  const cluster = await startCluster({ folder, images });
+  cluster.keep();
+  return cluster;
+}
+
+function status(cluster: Cluster): void {
+  process.stdout.write(`KUBECONFIG=${cluster.kubeconfig}\n`);
+  for (const [name, pid] of cluster.processes()) {
+    process.stdout.write(`${name}: ${pid === undefined ? "not running" : `pid ${pid}`}\n`);
+  }
+}
+
+function inspect(cluster: Cluster, node: string, args: readonly string[]): void {
+  process.stdout.write(cluster.node(node).inside("ctr", "--namespace=k8s.io", ...args));
+}
+
+function running(): Cluster {
+  const cluster = openCluster(folder);
+  if (cluster === undefined) throw new Error('No cluster is up; run "npm run cluster -- up"');
+  return cluster;
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`cluster: ${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
+}

@@ -129,10 +129,10 @@ async function fakeCluster(): Promise<Taken> {
   }
 }
 
-/** Undefined where "npm run cluster" has not built it. */
+/** Undefined where "npm run cluster -- build" has not built it. */
 async function realCluster(): Promise<Taken | undefined> {
   if (clusterPrograms() === undefined) {
-    process.stderr.write('live-real: left out; "npm run cluster" builds what it needs\n');
+    process.stderr.write('live-real: left out; "npm run cluster -- build" builds what it needs\n');
     return undefined;
   }
   const { dump } = makeWorld(SEED, OBJECTS);

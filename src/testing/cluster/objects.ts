@@ -1,11 +1,20 @@
 import { request } from "node:https";
 import { pathOf, resources } from "../../adapters/kubernetes/resources.ts";
-import type { ApiServer } from "./api-server.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
+/** An API server whose administrator we are. */
+export interface Administered {
+  readonly url: string;
+  /** PEM of what signed the server's certificate. */
+  readonly ca: string;
+  readonly tokens: { readonly admin: string };
+}
+
+const SEND_LIMIT_MS = 20_000;
+
 /** Makes objects, and then their status, for a new object has none whatever was sent. */
-export async function createObjects(server: ApiServer, items: readonly Item[]): Promise<void> {
+export async function createObjects(server: Administered, items: readonly Item[]): Promise<void> {
   for (const item of items) {
     const { namespace, name } = item.metadata as { namespace?: string; name: string };
     const path = collection(item, namespace);
@@ -22,7 +31,8 @@ function withoutTimes(item: Item): Item {
   return { ...item, metadata };
 }
 
-function collection({ kind, apiVersion }: Item, namespace: string | undefined): string {
+/** Path of the objects of this one's kind. */
+export function collection({ kind, apiVersion }: Item, namespace: string | undefined): string {
   const known = resources.find((each) => each.kind === kind);
   const version = String(apiVersion).split("/").at(-1) ?? "";
   if (known !== undefined) return pathOf(known, version, namespace);
@@ -56,7 +66,7 @@ export function customKind(kind: string, group: string, version: string): Item {
 }
 
 /** A kind that was just defined is served a moment later. */
-export async function untilServed(server: ApiServer, path: string): Promise<void> {
+export async function untilServed(server: Administered, path: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await send(server, "GET", path);
@@ -69,24 +79,52 @@ export async function untilServed(server: ApiServer, path: string): Promise<void
 }
 
 /** Sends as the administrator. Anything but success is an error with the server's own words. */
-export function send(
-  server: ApiServer,
-  method: "GET" | "POST" | "PUT",
+export async function send(
+  server: Administered,
+  method: Method,
   path: string,
   body?: Item,
 ): Promise<unknown> {
+  return JSON.parse(await sendForText(server, method, path, body));
+}
+
+/** PATCH is server-side apply, by the field manager that the path names. */
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** What the API server answers with a status other than success. */
+export class StatusError extends Error {
+  override readonly name = "StatusError";
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Likewise for what is not JSON, such as logs. */
+export function sendForText(
+  server: Administered,
+  method: Method,
+  path: string,
+  body?: Item,
+): Promise<string> {
   const headers = {
     authorization: `Bearer ${server.tokens.admin}`,
-    "content-type": "application/json",
+    "content-type": `application/${method === "PATCH" ? "apply-patch+yaml" : "json"}`,
   };
   return new Promise((resolve, reject) => {
-    const options = { method, headers, ca: server.ca, timeout: 20_000 };
+    const signal = AbortSignal.timeout(SEND_LIMIT_MS);
+    const options = { method, headers, ca: server.ca, signal };
     const sent = request(`${server.url}${path}`, options, async (answer) => {
       let text = "";
-      for await (const chunk of answer) text += chunk;
+      try {
+        for await (const chunk of answer) text += chunk;
+      } catch (error) {
+        return reject(error);
+      }
       const status = answer.statusCode ?? 0;
-      if (status < 300) resolve(JSON.parse(text));
-      else reject(new Error(`${method} ${path}: ${status}: ${text.slice(0, 500)}`));
+      if (status < 300) resolve(text);
+      else reject(new StatusError(status, `${method} ${path}: ${status}: ${text.slice(0, 500)}`));
     });
     sent.on("error", reject);
     sent.end(body === undefined ? undefined : JSON.stringify(body));

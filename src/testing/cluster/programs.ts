@@ -1,38 +1,56 @@
 import { join } from "node:path";
 import { type GoProgram, pinnedProgram, thisPlatform } from "../../adapters/opentofu/programs.ts";
 
-/** etcd as pinned in tools/cluster/etcd. */
-export async function etcdProgram(root: string): Promise<GoProgram> {
-  return pinnedProgram({
-    ...{ id: "etcd", name: "etcd", moduleFolder: join(root, "tools/cluster/etcd") },
-    module: "go.etcd.io/etcd/server/v3",
-    package: "go.etcd.io/etcd/server/v3",
-    linkerFlags: "-s -w",
-    target: () => "bin/etcd",
-    platform: thisPlatform(),
+interface Pinned {
+  readonly title: string;
+  readonly module: string;
+  /** Folder below tools/cluster whose go.mod pins it. */
+  readonly folder: string;
+  readonly package?: string;
+  readonly linkerFlags?: string;
+}
+
+/**
+ * Every program of the test cluster, by its file's name, in the order they are built. Kubernetes'
+ * come from one module, so that what they share is compiled once.
+ */
+const pins: Readonly<Record<string, Pinned>> = {
+  etcd: { title: "etcd", module: "go.etcd.io/etcd/server/v3", folder: "etcd" },
+  "kube-apiserver": kubernetes("kube-apiserver"),
+  "kube-controller-manager": kubernetes("kube-controller-manager"),
+  "kube-scheduler": kubernetes("kube-scheduler"),
+  kubelet: kubernetes("kubelet"),
+  "kube-proxy": kubernetes("kube-proxy"),
+  coredns: { title: "CoreDNS", module: "github.com/coredns/coredns", folder: "coredns" },
+  "source-controller": {
+    title: "Flux source-controller",
+    module: "github.com/fluxcd/source-controller",
+    folder: "source-controller",
+  },
+};
+
+export const clusterProgramNames = Object.keys(pins);
+
+/** Reads the pins, below the checkout's root. */
+export function clusterPins(): ((root: string) => Promise<GoProgram>)[] {
+  return Object.entries(pins).map(([id, pinned]) => (root) => {
+    const { title, module, folder } = pinned;
+    return pinnedProgram({
+      ...{ id, name: title, module, package: pinned.package ?? module },
+      moduleFolder: join(root, "tools/cluster", folder),
+      linkerFlags: pinned.linkerFlags ?? "-s -w",
+      target: () => `bin/${id}`,
+      platform: thisPlatform(),
+    });
   });
 }
 
-/** The API server as pinned in tools/cluster/kubernetes. */
-export async function apiServerProgram(root: string): Promise<GoProgram> {
-  return kubernetesProgram(root, "kube-apiserver", "Kubernetes API server");
-}
-
-/** The controllers, of which tests want the garbage collector. */
-export async function controllerManagerProgram(root: string): Promise<GoProgram> {
-  return kubernetesProgram(root, "kube-controller-manager", "Kubernetes controller manager");
-}
-
-function kubernetesProgram(root: string, id: string, name: string): Promise<GoProgram> {
+function kubernetes(id: string): Pinned {
   const version = "k8s.io/component-base/version.git";
-  return pinnedProgram({
-    ...{ id, name },
-    moduleFolder: join(root, "tools/cluster/kubernetes"),
-    module: "k8s.io/kubernetes",
+  return {
+    ...{ title: id, module: "k8s.io/kubernetes", folder: "kubernetes" },
     package: `k8s.io/kubernetes/cmd/${id}`,
     // Without these it calls itself v0.0.0, and clients take it for something ancient.
     linkerFlags: `-s -w -X ${version}Version=v1.36.3 -X ${version}Major=1 -X ${version}Minor=36`,
-    target: () => `bin/${id}`,
-    platform: thisPlatform(),
-  });
+  };
 }

@@ -28,6 +28,7 @@ export interface GitServer {
 export async function serveGit(
   root: string,
   admit: (request: IncomingMessage, response: ServerResponse) => boolean = () => false,
+  at: { readonly host: string; readonly port: number } = { host: "127.0.0.1", port: 0 },
 ): Promise<GitServer> {
   const seen: string[] = [];
   const children = new Set<ChildProcess>();
@@ -38,10 +39,10 @@ export async function serveGit(
     children.add(child);
     child.on("exit", () => children.delete(child));
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(at.port, at.host);
   await once(server, "listening");
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${at.host}:${(server.address() as AddressInfo).port}`,
     seen,
     async close() {
       for (const child of children) child.kill("SIGKILL");
