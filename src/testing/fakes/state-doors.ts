@@ -1,4 +1,7 @@
-import { KubernetesStates } from "../../adapters/kubernetes/states/states.ts";
+import {
+  KubernetesStates,
+  type KubernetesStatesParts,
+} from "../../adapters/kubernetes/states/states.ts";
 import { createStateDoor } from "../../adapters/state-door/door.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import { noLog } from "../../ports/log.ts";
@@ -40,11 +43,15 @@ async function* once(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-export function kubernetesStates(store: ObjectStore): KubernetesStates {
+export function kubernetesStates(
+  store: ObjectStore,
+  more: Partial<KubernetesStatesParts> = {},
+): KubernetesStates {
   return new KubernetesStates({
     ...{ store, log: noLog, clock: new VirtualClock(), random: seededRandom(2) },
     reach: { by: "pod" },
     runOfHost: (host) => /-tf-runner-(.+)$/.exec(host)?.[1],
+    ...more,
   });
 }
 
