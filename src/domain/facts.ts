@@ -183,6 +183,8 @@ export interface LockFact {
   readonly created: string;
   /** Run of ours that took it; undefined for a stranger. */
   readonly runId: string | undefined;
+  /** How it is known that its holder, which wrote nothing, is gone; undefined: it is not. */
+  readonly abandoned?: string;
 }
 
 export interface RescuedState {

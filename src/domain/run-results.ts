@@ -157,7 +157,8 @@ export function lockText(lock: LockFact): string {
   const who = lock.who === "" ? "somebody unnamed" : lock.who;
   const operation = lock.operation.replace(/^OperationType/, "").toLowerCase();
   const what = operation === "" ? "unknown operation" : operation;
-  return `${who} since ${lock.created} (${what}, lock ${lock.id})`;
+  const since = lock.created === "" ? "" : ` since ${lock.created}`;
+  return `${who}${since} (${what}, lock ${lock.id})`;
 }
 
 /** Fields of a run that did what it was to do: nothing counts against the object any more. */

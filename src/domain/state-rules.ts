@@ -97,7 +97,15 @@ export function judgePush(
   force: boolean,
   { current, lock }: KeptState,
 ): string | undefined {
-  if (lock !== undefined) return lockedBy(lock);
+  return lock === undefined ? judgeSecretPush(head, current, force) : lockedBy(lock);
+}
+
+/** The same where the lock is held by whoever asks. */
+export function judgeSecretPush(
+  head: StateHead,
+  current: StateHead | undefined,
+  force: boolean,
+): string | undefined {
   const verdict = fitsOn(head, current);
   if (force || verdict.become !== "aside") return undefined;
   return `is not replaced: ${verdict.why}; look at both, and use --force to replace it anyhow`;

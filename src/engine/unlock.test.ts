@@ -71,6 +71,13 @@ describe("a lock whose run", () => {
   });
 });
 
+test("one that is known to be abandoned is released, though no run of ours took it", async () => {
+  const left = { ...lock, runId: undefined, abandoned: "its runner app-tf-runner has ended" };
+  door.locks.set("default/app/default", left);
+  expect(await unlock("l-1")).toEqual(left);
+  expect(door.released).toEqual(["l-1"]);
+});
+
 test("another lock than was meant, a stranger's, and none are left as they are", async () => {
   await expect(unlock("l-2")).rejects.toThrow("lock l-1), not by l-2");
   door.locks.set("default/app/default", { ...lock, runId: undefined });

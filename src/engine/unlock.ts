@@ -26,7 +26,12 @@ export async function unlockState(
   if (lock === undefined) throw refused("is not locked");
   const holder = `is locked by ${lockText(lock)}`;
   if (lockId !== undefined && lockId !== lock.id) throw refused(`${holder}, not by ${lockId}`);
-  const { runId } = lock;
+  const { runId, abandoned } = lock;
+  if (abandoned !== undefined) {
+    const why = `A person ordered it; ${abandoned}, and a plan writes nothing`;
+    await door.release(state, lock.id, why, call);
+    return lock;
+  }
   if (runId === undefined) {
     throw refused(`${holder}, which is no run of Nigari's; it is released where it was taken`);
   }

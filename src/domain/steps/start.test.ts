@@ -28,6 +28,24 @@ describe("the start of a run", () => {
     });
   });
 
+  test("a lock whose holder only planned, and is gone, is released by its id", () => {
+    const object = new OneObject();
+    const planned = {
+      ...lock,
+      operation: "OperationTypePlan",
+      abandoned: "its runner x has ended",
+    };
+    object.observed.state = { lock: planned, rescued: [] };
+    object.settle();
+    expect(object.effects).toContainEqual({
+      ...{ do: "release-lock", lockId: "l-1" },
+      why:
+        "Lock of ann@box since 2026-01-01T00:00:00Z (plan, lock l-1): its runner x has ended, " +
+        "and a plan writes nothing",
+    });
+    expect(object.status.run).toMatchObject({ operation: "plan" });
+  });
+
   test("an object with a run is not due by itself", () => {
     const object = new OneObject();
     object.settle();

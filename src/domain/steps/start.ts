@@ -185,8 +185,9 @@ interface Locked {
 }
 
 /**
- * A lock on the state. Our own last run has ended, so its lock is nobody's and is released;
- * anybody else's is named and waited for, never broken.
+ * A lock on the state. Our own last run has ended, so its lock is nobody's and is released, and so
+ * is that of a plan whose holder is known to be gone; anybody else's is named and waited for, never
+ * broken.
  */
 function lockedBy(pass: Pass, intent: Intent): Locked {
   const { lock } = pass.observed.state;
@@ -194,6 +195,10 @@ function lockedBy(pass: Pass, intent: Intent): Locked {
   const last = pass.fields.lastRun;
   if (isOwnLock(lock, last)) {
     const why = `Run ${last?.id} has ended (${last?.outcome}) and left its lock`;
+    return { before: [{ do: "release-lock", lockId: lock.id, why }] };
+  }
+  if (lock.abandoned !== undefined) {
+    const why = `Lock of ${lockText(lock)}: ${lock.abandoned}, and a plan writes nothing`;
     return { before: [{ do: "release-lock", lockId: lock.id, why }] };
   }
   // A plan that takes no lock is in nobody's way, and nobody in its.
