@@ -3,14 +3,30 @@ import type { LockFact } from "../../../domain/facts.ts";
 import type { Call } from "../../../ports/call.ts";
 import type { Clock, Random } from "../../../ports/clock.ts";
 import { isStoreError, type ObjectStore } from "../../../ports/object-store.ts";
+import type { StateId } from "../../../ports/state.ts";
 import { LOCK_INFO, type StateNames } from "./names.ts";
 
 export interface LockParts {
   readonly store: ObjectStore;
   readonly clock: Pick<Clock, "now">;
   readonly random: Pick<Random, "hex">;
-  /** The run of ours whose OpenTofu had this host name; undefined: none of ours. */
-  readonly runOfHost: (host: string) => string | undefined;
+  /**
+   * The run of ours whose OpenTofu had this host name, for it notes nothing else of who holds a
+   * lock. By default that of a pod named `<object>-tf-runner-<run>`.
+   */
+  readonly runOfHost?: ((host: string) => string | undefined) | undefined;
+  /**
+   * Asked of a lock that tofu-controller's runner of an object took for a plan: how it is known
+   * that the runner has gone since, in words that follow "its runner". Undefined: it may live.
+   */
+  readonly formerRunnerGone?: (runner: FormerRunner, call: Call) => Promise<string | undefined>;
+}
+
+/** A pod of tofu-controller's, and when its OpenTofu took a lock (RFC 3339). */
+export interface FormerRunner {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly since: string;
 }
 
 /** Somebody writes the Lease all the while. */
@@ -36,6 +52,24 @@ export class StateLocks {
     return this.fact(await this.#lease(names, call));
   }
 
+  /**
+   * The lock as far as it is somebody's: of a plan, which writes nothing, that tofu-controller's
+   * runner of this object made and did not live to end, `abandoned` says so. That its name is that
+   * of the pod alone proves nothing, for it is the same for each of its attempts.
+   */
+  async judged(state: StateId, names: StateNames, call: Call): Promise<LockFact | undefined> {
+    const lock = await this.holder(names, call);
+    const { formerRunnerGone } = this.#parts;
+    if (lock === undefined || lock.runId !== undefined || formerRunnerGone === undefined) {
+      return lock;
+    }
+    const pod = `${state.name}-tf-runner`;
+    if (lock.operation !== "OperationTypePlan" || hostOf(lock.who) !== pod) return lock;
+    const runner = { namespace: state.namespace, pod, since: lock.created };
+    const proof = await formerRunnerGone(runner, call);
+    return proof === undefined ? lock : { ...lock, abandoned: `its runner ${proof}` };
+  }
+
   /** Whatever stands in the Lease: one without a description that can be read is held as well. */
   fact(lease: Lease | undefined): LockFact | undefined {
     const id = lease?.spec?.holderIdentity;
@@ -43,8 +77,8 @@ export class StateLocks {
     const info = infoOf(lease?.metadata.annotations?.[LOCK_INFO]);
     const { Operation: operation = "", Who: who = "", Created: created = "", Info = "" } = info;
     const ours = Info.startsWith(OWN) ? Info.slice(OWN.length) : undefined;
-    const host = who.slice(who.lastIndexOf("@") + 1);
-    return { id, operation, who, created, runId: ours ?? this.#parts.runOfHost(host) };
+    const { runOfHost = runOfPod } = this.#parts;
+    return { id, operation, who, created, runId: ours ?? runOfHost(hostOf(who)) };
   }
 
   /** Releases the lock if it still has this id, and leaves the Lease as OpenTofu would. */
@@ -126,6 +160,14 @@ function heldBy(
     metadata: { ...metadata, annotations: { ...metadata.annotations, [LOCK_INFO]: info } },
     spec: { ...lease?.spec, holderIdentity: id },
   };
+}
+
+function hostOf(who: string): string {
+  return who.slice(who.lastIndexOf("@") + 1);
+}
+
+function runOfPod(host: string): string | undefined {
+  return /-tf-runner-(\d+-[0-9a-f]+)$/.exec(host)?.[1];
 }
 
 interface LockInfo {

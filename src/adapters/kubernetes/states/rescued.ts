@@ -27,6 +27,7 @@ const ANNOTATION = {
   at: `${PREFIX}-at`,
   /** SHA-256, hex, of the state. */
   digest: `${PREFIX}-digest`,
+  bytes: `${PREFIX}-bytes`,
   pieces: `${PREFIX}-pieces`,
 } as const;
 
@@ -37,6 +38,8 @@ export interface Rescued {
   readonly lineage: string;
   readonly at: string;
   readonly digest: string;
+  /** Of the state, unpacked. */
+  readonly sizeBytes: number;
   readonly secret: Secret;
 }
 export interface NewRescued {
@@ -135,6 +138,7 @@ export class RescuedStates {
       [ANNOTATION.lineage]: head.lineage,
       [ANNOTATION.at]: new Date(this.#clock.now()).toISOString(),
       [ANNOTATION.digest]: digest,
+      [ANNOTATION.bytes]: String(kept.content.length),
       [ANNOTATION.pieces]: String(pieces),
     };
     const labels = { ...IS_RESCUED, [STATE_LABEL]: labelOf(secret) };
@@ -183,6 +187,7 @@ function rescuedOf(secret: Secret): Rescued {
     lineage: of("lineage"),
     at: of("at"),
     digest: of("digest"),
+    sizeBytes: Number(of("bytes")),
     secret,
   };
 }

@@ -1,15 +1,16 @@
 import type { Secret } from "../../../api/core.ts";
 import type { Terraform } from "../../../api/terraform.ts";
 import type { LockFact, RescuedState, StateHeadFact } from "../../../domain/facts.ts";
+import { isEpochCurrent } from "../../../domain/guards.ts";
 import { kubernetesBackendText } from "../../../domain/kubernetes-backend.ts";
 import { readStateHead, type StateHead } from "../../../domain/state-file.ts";
 import { judgeSecretRescue, type SecretState } from "../../../domain/state-rules.ts";
 import type { Call } from "../../../ports/call.ts";
-import type { Clock, Random } from "../../../ports/clock.ts";
 import type { Log } from "../../../ports/log.ts";
 import type { ObjectStore } from "../../../ports/object-store.ts";
 import {
   describeState,
+  EpochOver,
   type StateAccess,
   type StateContent,
   StateDamaged,
@@ -17,25 +18,20 @@ import {
   type StateId,
   StateRefused,
 } from "../../../ports/state.ts";
-import { StateLocks } from "./locks.ts";
+import { type LockParts, StateLocks } from "./locks.ts";
 import { namesOf, type StateNames, suffixOf } from "./names.ts";
 import { digestOf, inChunks } from "./packed.ts";
 import { RescuedStates, rescuedFact } from "./rescued.ts";
 import { contentOf, damageText, StateSecrets } from "./secrets.ts";
 
-export interface KubernetesStatesParts {
+export interface KubernetesStatesParts extends LockParts {
   /** Asked at every pass; it must answer with what is there now, and not from a cache. */
   readonly store: ObjectStore;
   readonly log: Log;
-  readonly clock: Pick<Clock, "now">;
-  readonly random: Pick<Random, "hex">;
   /** How runs come to this cluster: by their pod's own account, or by a kubeconfig file. */
   readonly reach: { readonly by: "pod" } | { readonly by: "kubeconfig"; readonly path: string };
-  /**
-   * The run of ours whose OpenTofu had this host name (in a pod: the pod's), for OpenTofu notes
-   * nothing else of who holds a lock. Undefined: none of ours.
-   */
-  readonly runOfHost: (host: string) => string | undefined;
+  /** The epoch of who leads now, as the cluster has it; undefined: it cannot be told. */
+  readonly leaderEpoch?: (call: Call) => Promise<number | undefined>;
 }
 
 /** So many heads are remembered, of which each is read anew once its Secret has changed. */
@@ -55,6 +51,7 @@ export class KubernetesStates implements StateDoor {
   readonly #secrets: StateSecrets;
   readonly #heads = new Map<string, { readonly version: string; readonly fact: StateHeadFact }>();
   readonly #revoked = new Set<string>();
+  #newestEpoch = 0;
 
   constructor(parts: KubernetesStatesParts) {
     this.#parts = parts;
@@ -63,7 +60,8 @@ export class KubernetesStates implements StateDoor {
     this.#secrets = new StateSecrets(parts);
   }
 
-  async access(state: StateId, runId: string, _call: Call): Promise<StateAccess> {
+  async access(state: StateId, runId: string, call: Call): Promise<StateAccess> {
+    await this.#meet(call);
     namesOf(state);
     if (this.#revoked.has(runId)) {
       throw new StateRefused(`Run ${runId} was revoked; start a new run`);
@@ -80,16 +78,18 @@ export class KubernetesStates implements StateDoor {
     return { backend, env: {}, hasWorkspaces: true };
   }
 
-  async revoke(runId: string, proof: string, _call: Call): Promise<void> {
+  async revoke(runId: string, proof: string, call: Call): Promise<void> {
+    await this.#meet(call);
     this.#revoked.add(runId);
     this.#parts.log.info("Takes over no state of a run any more", { run: runId, proof });
   }
 
   async lock(state: StateId, call: Call): Promise<LockFact | undefined> {
-    return await this.#locks.holder(namesOf(state), call);
+    return await this.#locks.judged(state, namesOf(state), call);
   }
 
   async release(state: StateId, lockId: string, why: string, call: Call): Promise<boolean> {
+    await this.#meet(call);
     const released = await this.#locks.release(namesOf(state), lockId, call);
     const fields = { state: describeState(state), lock: lockId, why };
     if (released) this.#parts.log.info("Released a lock", fields);
@@ -136,6 +136,7 @@ export class KubernetesStates implements StateDoor {
       const what = `what was given is no state file: ${head.problem}`;
       throw new StateRefused(`${describeState(state)} is left as it is, ${what}`);
     }
+    await this.#meet(call);
     const names = namesOf(state);
     const why = await this.#takeOver(state, { runId, head, content }, call);
     const fields = { state: describeState(state), run: runId };
@@ -146,6 +147,20 @@ export class KubernetesStates implements StateDoor {
     const id = await this.#rescued.keep(names, { runId, head, content }, call);
     this.#parts.log.warn("Kept a state aside that a run left behind", { ...fields, id, why });
     return { id, became: "aside" };
+  }
+
+  /**
+   * Kubernetes joins no two objects in a transaction, so who leads is asked before and not in the
+   * act itself. A leader that was put to sleep in between does no harm: what it releases bears the
+   * id of a lock whose run was proven dead, and what it takes over fits on the state as it is.
+   */
+  async #meet(call: Call): Promise<void> {
+    call.signal.throwIfAborted();
+    const { epoch } = call;
+    if (epoch === undefined) return;
+    const newest = Math.max(this.#newestEpoch, (await this.#parts.leaderEpoch?.(call)) ?? 0);
+    if (!isEpochCurrent(epoch, newest)) throw new EpochOver(epoch, newest);
+    this.#newestEpoch = Math.max(epoch, newest);
   }
 
   /** Makes it the current state under the lock; or why that must not be. */
