@@ -36,6 +36,8 @@ const metafiles = [
   await bundle("cli", { splitting: true, chunkNames: "parts/[name]-[hash]" }),
   // One file: it may be copied elsewhere by itself, and a test reads its list of inputs.
   await bundle("runner", {}),
+  // In an image there is no package.json to ask.
+  await bundle("runner-pod", { define: { "process.env.NIGARI_BUILD_VERSION": version() } }),
 ].filter((each) => each !== undefined);
 writeFileSync(join(making, "THIRD-PARTY-LICENSES.txt"), licences(metafiles));
 putInPlace();
@@ -48,6 +50,10 @@ async function bundle(program: string, more: BuildOptions): Promise<Metafile | u
   mkdirSync(join(making, "meta"), { recursive: true });
   writeFileSync(join(making, "meta", `${program}.json`), JSON.stringify(metafile));
   return metafile;
+}
+
+function version(): string {
+  return JSON.stringify(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version);
 }
 
 /** The licences of all packages that went into the bundles, as most of them ask for. */

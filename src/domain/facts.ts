@@ -232,6 +232,13 @@ export interface RunFact {
   readonly onlyLeftovers?: boolean | undefined;
   /** False: the living runner has taken no order, on evidence of its machine; nothing has begun. */
   readonly orderTaken?: boolean | undefined;
+  /**
+   * True: the machine of the run cannot be reached, or nobody can say any more what became of it
+   * there; whether the run has ended cannot be known from here.
+   */
+  readonly cutOff?: boolean | undefined;
+  /** Where the runner is, if that is more than "here". */
+  readonly place?: RunnerPlace | undefined;
   /** RFC 3339. */
   readonly stageSince: string;
   /**
@@ -247,6 +254,19 @@ export interface RunFact {
   readonly outcome: RunOutcome | undefined;
   /** Why the launch does not come about (no runner yet), if it fails. */
   readonly launchError: string | undefined;
+}
+
+/** Where a runner is and what is the matter there, in words; names hold no secret. */
+export interface RunnerPlace {
+  readonly pod: string;
+  /** Undefined: it has not been placed on one. */
+  readonly node: string | undefined;
+  /** What is wrong with the node, as the end of a sentence: "is not Ready since …". */
+  readonly nodeTrouble?: string | undefined;
+  /** What the runner waits for before it can start, as a sentence without its stop. */
+  readonly waitsFor?: string | undefined;
+  /** Why the runner is being stopped from outside, as the end of a sentence. */
+  readonly stoppedBy?: string | undefined;
 }
 
 export interface PlanSummary {

@@ -8,7 +8,7 @@ import { healthCheckMaxMs, stageLimitMs } from "../domain/limits.ts";
 import type { ArtifactStore, OpenArtifact } from "../ports/artifacts.ts";
 import type { Call } from "../ports/call.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
-import type { InputFile, StartOrder } from "../ports/runner.ts";
+import type { InputFile, PodWishes, StartOrder } from "../ports/runner.ts";
 import type { StateAccess, StateDoor, StateId } from "../ports/state.ts";
 import { backendOf, stateSecretOf } from "./backend.ts";
 import { sha256Hex } from "./canonical.ts";
@@ -20,6 +20,8 @@ import { loadPlan } from "./plans.ts";
 export interface PreparedRun {
   /** Environment of the runner, besides what main hands to every runner. */
   readonly env: Readonly<Record<string, string>>;
+  /** What the object says of the pod that its runner may be. */
+  readonly pod?: PodWishes;
   readonly order: StartOrder;
   /** Opens what is sent to the runner; it can be read as long as the call goes on. */
   files(call: Call): Promise<InputFile[]>;
@@ -59,11 +61,23 @@ export async function prepareRun(
   const order = orderOf(terraform, run, { inputs, access, plan });
   return {
     env: inputs.env,
+    pod: podWishes(terraform, run),
     order,
     async files(sending) {
       const artifact = artifactFile(await openArtifact(terraform, run, ports, sending));
       return plan === undefined ? [artifact] : [artifact, planFile(plan)];
     },
+  };
+}
+
+function podWishes({ metadata, spec }: Terraform, run: RunStatus): PodWishes {
+  return {
+    ownerUid: metadata.uid ?? "",
+    operation: run.operation,
+    revision: run.revision,
+    template: spec.runnerPodTemplate,
+    serviceAccountName: spec.serviceAccountName,
+    gracePeriodSeconds: spec.runnerTerminationGracePeriodSeconds,
   };
 }
 

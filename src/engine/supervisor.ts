@@ -160,6 +160,8 @@ export class Supervisor {
       workersStage: this.#platform.workersStage,
       onlyLeftovers: this.#platform.onlyLeftovers,
       orderTaken: this.#platform.orderTaken,
+      cutOff: this.#platform.cutOff,
+      place: this.#platform.place,
       verdict: this.#verdict(),
       silentMs: this.#silentMs(),
       stage: view.stage,
@@ -276,9 +278,9 @@ export class Supervisor {
   async #launch(parent: AbortSignal): Promise<Round> {
     if (this.#ports.stopping()) return LOOK_MS;
     const { clock, platform, runnerEnv } = this.#ports;
-    const { env } = await this.#prepare(parent);
+    const { env, pod } = await this.#prepare(parent);
     const { id: runId, epoch } = this.run;
-    const launch = { runId, epoch, ...this.key, env: { ...runnerEnv, ...env } };
+    const launch = { runId, epoch, ...this.key, env: { ...runnerEnv, ...env }, pod };
     const bound = { what: "Launching the runner", ms: callMs(), parent };
     await bounded(clock, bound, (call) => platform.launch(launch, call));
     if (!this.#launched) {

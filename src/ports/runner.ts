@@ -1,5 +1,5 @@
-import type { Operation, Stage } from "../api/terraform.ts";
-import type { RunOutcome } from "../domain/facts.ts";
+import type { Operation, Stage, TerraformSpec } from "../api/terraform.ts";
+import type { RunnerPlace, RunOutcome } from "../domain/facts.ts";
 import type { Call } from "./call.ts";
 
 /**
@@ -62,6 +62,20 @@ export interface RunnerLaunch {
   readonly epoch: number;
   /** Environment of the runner process: allow-list, passed-on names, and the object's own. */
   readonly env: Readonly<Record<string, string>>;
+  /** Undefined where nobody asks: local processes have no use for it. */
+  readonly pod?: PodWishes | undefined;
+}
+
+/** What a pod is made from, besides what the platform knows by itself. */
+export interface PodWishes {
+  /** Of the Terraform object, which will own the pod. */
+  readonly ownerUid: string;
+  readonly operation: Operation;
+  /** Of the source. */
+  readonly revision: string;
+  readonly template: TerraformSpec["runnerPodTemplate"];
+  readonly serviceAccountName: string | undefined;
+  readonly gracePeriodSeconds: number | undefined;
 }
 
 /** Result files a run may leave. */
@@ -91,6 +105,12 @@ export interface PlatformFact {
   readonly orderTaken?: boolean | undefined;
   /** When the runner's end was seen, RFC 3339. */
   readonly goneAt: string | undefined;
+  /**
+   * True: the machine of the run cannot be reached, or nobody can say any more what became of it
+   * there; whether the run has ended cannot be known from here.
+   */
+  readonly cutOff?: boolean | undefined;
+  readonly place?: RunnerPlace | undefined;
 }
 
 /**

@@ -22,13 +22,22 @@ export function readJournal(folder: string): JournalEvent[] {
     const list: unknown = JSON.parse(readFileSync(join(folder, name), "utf8"));
     if (!Array.isArray(list)) throw new Error(`Journal file ${name} is no list`);
     for (const each of list) {
-      const message = fromJson(EntrySchema, each as JsonValue, { ignoreUnknownFields: true });
-      const event = entryFromMessage(message);
+      const event = eventFromJson(each);
       if (event.sequence !== events.length + 1) return events;
       events.push(event);
     }
   }
   return events;
+}
+
+/** An entry as the journal's files have it. */
+export function eventToJson(event: JournalEvent): JsonValue {
+  return toJson(EntrySchema, entryToMessage(event));
+}
+
+/** Fails if it is no entry, or says what this version has no word for. */
+export function eventFromJson(value: unknown): JournalEvent {
+  return entryFromMessage(fromJson(EntrySchema, value as JsonValue, { ignoreUnknownFields: true }));
 }
 
 /** The run's last word; undefined while it has none. */
@@ -85,7 +94,7 @@ export class Journal {
     const events = bodies.map(
       (body, index): JournalEvent => ({ ...body, sequence: first + index }),
     );
-    const list = events.map((event) => toJson(EntrySchema, entryToMessage(event)));
+    const list = events.map(eventToJson);
     const name = `${String(first).padStart(6, "0")}.json`;
     await writeDurably(join(this.#folder, name), `${JSON.stringify(list)}\n`);
     this.#events.push(...events);

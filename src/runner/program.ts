@@ -4,7 +4,7 @@ import { bootId, identityOf, type ProcessIdentity } from "../processes/identity.
 import { writeDurably } from "../protocol/durable.ts";
 import { RUN_TOKEN, type RunIdentity, runFolder } from "../protocol/run-folder.ts";
 import { Run } from "./run.ts";
-import { serveRun } from "./server.ts";
+import { type Listening, serveRun } from "./server.ts";
 
 export interface RunnerOptions {
   /** The run folder, in which the platform has put run.json. */
@@ -17,6 +17,12 @@ export interface RunnerOptions {
   readonly shutdownGraceMs: number;
   /** One line for runner.log. */
   readonly say: (line: string) => void;
+  /** Where to listen, if not on the run's socket. */
+  readonly listening?: Listening;
+  /** How long to wait to be collected once told to go; not at all if left out. */
+  readonly lingerMs?: number;
+  /** Told of the run before anything of it is served. */
+  readonly attend?: (run: Run) => void;
 }
 
 /** How often it is looked whether the run folder is still there. */
@@ -38,9 +44,10 @@ export async function runRunner(options: RunnerOptions): Promise<void> {
   }
   await claim(folder.runner, identity.runId, own);
   const run = new Run(identity, folder, options.environment);
-  await privateFolder(dirname(identity.socket));
-  const { version, say } = options;
-  const server = await serveRun(run, { version, bootId: bootId(), pid: process.pid });
+  const { version, say, listening } = options;
+  if (listening === undefined) await privateFolder(dirname(identity.socket));
+  options.attend?.(run);
+  const server = await serveRun(run, { version, bootId: bootId(), pid: process.pid }, listening);
   say(`serving run ${identity.runId} of ${identity.namespace}/${identity.name}`);
   const over = new AbortController();
   const end = await Promise.race([
@@ -51,6 +58,7 @@ export async function runRunner(options: RunnerOptions): Promise<void> {
   over.abort();
   say(`ending: ${end}`);
   if (end !== "released") await shutDown(run, options.shutdownGraceMs);
+  if (end === "told to go") await late(server.released, options.lingerMs ?? 0);
   await server.close();
 }
 
@@ -79,10 +87,15 @@ async function privateFolder(path: string): Promise<void> {
 
 /** Gives OpenTofu its grace and a little more; then we go whatever is left. */
 async function shutDown(run: Run, graceMs: number): Promise<void> {
-  const late = new Promise<void>((resolve) => {
-    setTimeout(resolve, graceMs + 10_000).unref();
+  await late(run.shutDown(graceMs), graceMs + 10_000);
+}
+
+/** Waits, and no longer than so. */
+async function late(work: Promise<void>, limitMs: number): Promise<void> {
+  const over = new Promise<void>((resolve) => {
+    setTimeout(resolve, limitMs).unref();
   });
-  await Promise.race([run.shutDown(graceMs), late]);
+  await Promise.race([work, over]);
 }
 
 function fired(signal: AbortSignal): Promise<void> {

@@ -6,10 +6,9 @@ import type { RunOutcome } from "../../domain/facts.ts";
 import { readExitFile } from "../../processes/group.ts";
 import { moveDurably } from "../../protocol/durable.ts";
 import { outcomeOf, readJournal } from "../../protocol/journal.ts";
-import type { JournalEvent } from "../../protocol/messages.ts";
+import { stageOf, unrecordedOf } from "../../protocol/left-behind.ts";
 import type { RunFolder } from "../../protocol/run-folder.ts";
 import { ProgressLedger, readApplyTrace } from "../../protocol/tofu-json.ts";
-import { notInState } from "../../protocol/tofu-state.ts";
 import { continueOutput, orderIn } from "./orphan-output.ts";
 
 /** Exit codes from here on are signals, as the wrapper's shell writes them. */
@@ -38,11 +37,6 @@ export async function collectRun(folder: RunFolder, state?: Uint8Array): Promise
     unrecorded: stage === "apply" ? await unrecorded(folder, lost || code === PANICKED, state) : [],
     stateRescued: await keepErroredState(folder),
   };
-}
-
-function stageOf(events: readonly JournalEvent[]): Stage {
-  const begun = events.findLast((event) => event.type === "stage");
-  return begun?.type === "stage" ? begun.stage : "launch";
 }
 
 /**
@@ -76,11 +70,7 @@ function closingLine(stage: Stage, exitCode: number | undefined): string {
   return `nigari: the runner died in ${stage}, and OpenTofu ${end}`;
 }
 
-/**
- * Resources that may exist although no state says so. In flight: begun and not ended. Where tofu
- * came to no end of its own, what it had created counts too, because it hands its state on every
- * 20 s at most, unless it is in the state.
- */
+/** What tofu's own output tells beyond the journal counts too: it goes on when the runner dies. */
 async function unrecorded(
   folder: RunFolder,
   lost: boolean,
@@ -88,17 +78,7 @@ async function unrecorded(
 ): Promise<string[]> {
   const ledger = ProgressLedger.of(readJournal(folder.journal));
   await readApplyTrace(join(folder.steps, "apply.out"), ledger);
-  const created = lost ? notInState(ledger.created(), jsonOf(state)) : [];
-  return [...new Set([...ledger.inFlight(), ...created])].sort();
-}
-
-/** Undefined also for what is no JSON, such as an encrypted state: then nothing is known of it. */
-function jsonOf(state: Uint8Array | undefined): unknown {
-  try {
-    return state === undefined ? undefined : JSON.parse(Buffer.from(state).toString("utf8"));
-  } catch {
-    return undefined;
-  }
+  return unrecordedOf(ledger, lost, state);
 }
 
 /** Puts the state that tofu could not write among the run's files; true if there is one. */

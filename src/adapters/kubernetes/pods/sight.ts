@@ -1,0 +1,220 @@
+import { timeText } from "../../../domain/time.ts";
+import type { Call } from "../../../ports/call.ts";
+import type { Clock, Random } from "../../../ports/clock.ts";
+import type { Log } from "../../../ports/log.ts";
+import { ApiError } from "../api-error.ts";
+import type { Connection } from "../connection.ts";
+import { WatchCache } from "../watch-cache.ts";
+import type { PodApi } from "./api.ts";
+import { type ProvenEnd, provenEnd } from "./evidence.ts";
+import { RUN_LABEL } from "./names.ts";
+import { RunNews } from "./news.ts";
+import { type NodeView, nodeView, type Pod } from "./pod.ts";
+import { bootIdAtSign, type KeptTrace, keptOf, traceOfPod, traceOfSecret } from "./traces.ts";
+
+export interface SightPorts {
+  readonly connection: Connection;
+  readonly api: PodApi;
+  readonly namespace: string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** A sign of life is looked at so often, and a trace that could not be written is tried again. */
+const SIGN_MS = 1_000;
+const WRITE_MS = 5_000;
+const AGAIN_MS = 500;
+
+/** All runs that the cluster knows of, as they are seen: pods, nodes, and traces of both. */
+export class Sight {
+  readonly #ports: SightPorts;
+  readonly #pods: WatchCache<Pod>;
+  readonly #nodes: WatchCache<NodeView>;
+  readonly #traces = new Map<string, KeptTrace>();
+  readonly #ends = new Map<string, ProvenEnd & { readonly at: string }>();
+  readonly #signs = new Map<string, { own: string | undefined; atMs: number }>();
+  readonly #news = new RunNews();
+  readonly #gated: (pod: Pod) => void;
+
+  /** `gated` is told of each pod as it comes to be or changes. */
+  constructor(ports: SightPorts, gated: (pod: Pod) => void) {
+    this.#ports = ports;
+    this.#gated = gated;
+    const { namespace } = ports;
+    const path = namespace === undefined ? "/api/v1/pods" : `/api/v1/namespaces/${namespace}/pods`;
+    this.#pods = new WatchCache<Pod>(
+      {
+        path,
+        query: { labelSelector: RUN_LABEL },
+        keep: (raw) => raw as Pod,
+        changed: (now, before) => this.#podChanged(now, before),
+      },
+      ports,
+    );
+    this.#nodes = new WatchCache<NodeView>(
+      {
+        path: "/api/v1/nodes",
+        query: {},
+        keep: nodeView,
+        changed: (now, before) => this.#nodeChanged(now, before),
+      },
+      ports,
+    );
+  }
+
+  /** Lists everything, again and again until it succeeds; then keeps it true. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#ports;
+    while (!signal.aborted) {
+      try {
+        // Nodes first, so that no pod is looked at without its node.
+        await this.#nodes.list({ signal });
+        await this.#readTraces({ signal });
+        await this.#pods.list({ signal });
+        break;
+      } catch (error) {
+        if (signal.aborted) return;
+        const missing = error instanceof ApiError && error.status === 403;
+        const mend = missing ? "; see the ClusterRole of the controller" : "";
+        log.warn(`Runners cannot be looked for yet${mend}`, { error: messageOf(error) });
+        await clock.sleep(AGAIN_MS, signal);
+      }
+    }
+    void this.#nodes.run(signal);
+    void this.#pods.run(signal);
+  }
+
+  runs(): string[] {
+    return [...this.#traces.keys()];
+  }
+
+  trace(runId: string): KeptTrace | undefined {
+    return this.#traces.get(runId);
+  }
+
+  seen(trace: KeptTrace): { pod: Pod | undefined; node: NodeView | undefined } {
+    const pod = this.#pods.get(`${trace.namespace}/${trace.pod}`);
+    const own = pod?.metadata.uid === trace.podUid ? pod : undefined;
+    return { pod: own, node: trace.node === undefined ? undefined : this.#nodes.get(trace.node) };
+  }
+
+  pods(): Pod[] {
+    return this.#pods.values();
+  }
+
+  /** The run's end, if it is proven; what was proven once stays so. */
+  end({ runId }: Pick<KeptTrace, "runId">): (ProvenEnd & { readonly at: string }) | undefined {
+    const known = this.#ends.get(runId);
+    const trace = this.#traces.get(runId);
+    if (known !== undefined || trace === undefined) return known;
+    const { pod, node } = this.seen(trace);
+    const found = provenEnd(trace, pod, node);
+    if (found === undefined) return undefined;
+    const end = { ...found, at: found.at ?? timeText(this.#ports.clock.now()) };
+    this.#ends.set(runId, end);
+    return end;
+  }
+
+  /** What the answer to a write of our own has told. */
+  put(pod: Pod): void {
+    this.#pods.put(pod);
+  }
+
+  /** The Secret of a run was written with these annotations. */
+  written(runId: string, secret: Readonly<Record<string, string>>): void {
+    const trace = this.#traces.get(runId);
+    if (trace === undefined) return;
+    this.#traces.set(runId, { ...trace, secret: { ...trace.secret, ...secret } });
+  }
+
+  /** The runner has given a sign of life: where it is is noted, for as long as it is certain. */
+  sign(runId: string, bootId: string | undefined): void {
+    const nowMs = this.#ports.clock.monotonic();
+    const last = this.#signs.get(runId);
+    const own = bootId ?? last?.own;
+    if (last !== undefined && bootId === undefined && nowMs - last.atMs < SIGN_MS) return;
+    this.#signs.set(runId, { own, atMs: nowMs });
+    const trace = this.#traces.get(runId);
+    if (trace === undefined) return;
+    const { pod, node } = this.seen(trace);
+    if (pod === undefined || node === undefined) return;
+    const found = bootIdAtSign({ own, nowMs: this.#ports.clock.now() }, pod, node);
+    const next = { ...trace, node: node.name, bootId: found ?? trace.bootId };
+    this.#traces.set(runId, next);
+    const kept = keptOf(next);
+    const isNew = Object.entries(kept).some(([name, value]) => trace.secret[name] !== value);
+    if (isNew && trace.secret["nigari.dev/pod-uid"] !== undefined) this.#write(next, kept);
+  }
+
+  forget(runId: string): void {
+    this.#traces.delete(runId);
+    this.#ends.delete(runId);
+    this.#signs.delete(runId);
+  }
+
+  changes(signal: AbortSignal): AsyncIterable<string> {
+    return this.#news.listen(this.runs(), signal);
+  }
+
+  #write(trace: KeptTrace, annotations: Readonly<Record<string, string>>): void {
+    const { api, clock, log } = this.#ports;
+    const signal = clock.deadline("Noting where a runner is", WRITE_MS);
+    const at = { namespace: trace.namespace, name: trace.pod };
+    api.patchSecret(at, { metadata: { annotations } }, { signal }).then(
+      () => this.written(trace.runId, annotations),
+      (error: unknown) =>
+        log.debug("It cannot be noted where a runner is", { error: messageOf(error) }),
+    );
+  }
+
+  async #readTraces(call: Call): Promise<void> {
+    const { api, namespace } = this.#ports;
+    for (const secret of await api.runSecrets(namespace, call)) {
+      const trace = traceOfSecret(secret);
+      if (trace !== undefined) this.#traces.set(trace.runId, trace);
+    }
+  }
+
+  #podChanged(now: Pod | undefined, before: Pod | undefined): void {
+    const pod = now ?? before;
+    const found = pod === undefined ? undefined : traceOfPod(pod);
+    if (pod === undefined || found === undefined) return;
+    const known = this.#traces.get(found.runId);
+    if (now === undefined && known === undefined) return;
+    // A second pod of the same run is never made by us, and proves nothing about the first.
+    if (known !== undefined && known.podUid !== found.podUid) return;
+    const node = pod.spec.nodeName ?? known?.node;
+    this.#traces.set(found.runId, { ...(known ?? found), node });
+    this.end(found);
+    if (now === undefined) this.#lost(found, pod);
+    else this.#gated(now);
+    this.#news.tell(found.runId);
+  }
+
+  /** Its object has gone while it was still needed: its last state may have been a proof. */
+  #lost(found: KeptTrace, pod: Pod): void {
+    if (this.#ends.has(found.runId)) return;
+    const trace = this.#traces.get(found.runId) ?? found;
+    const end = provenEnd(trace, pod, undefined);
+    const { clock, log } = this.#ports;
+    if (end !== undefined) {
+      this.#ends.set(found.runId, { ...end, at: end.at ?? timeText(clock.now()) });
+      return;
+    }
+    const fields = { run: found.runId, pod: `${found.namespace}/${found.pod}` };
+    log.warn("A pod's object was removed while its runner may still run", fields);
+  }
+
+  #nodeChanged(now: NodeView | undefined, before: NodeView | undefined): void {
+    if (JSON.stringify(now) === JSON.stringify(before)) return;
+    const name = now?.name ?? before?.name;
+    for (const trace of this.#traces.values()) {
+      if (trace.node === name) this.#news.tell(trace.runId);
+    }
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
