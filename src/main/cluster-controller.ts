@@ -9,6 +9,7 @@ import { clusterDigestKey } from "../adapters/kubernetes/digest-key.ts";
 import { type ClusterAccess, findAccess } from "../adapters/kubernetes/kubeconfig.ts";
 import { createLeaseLeadership } from "../adapters/kubernetes/lease-leadership.ts";
 import { ApiServerStore } from "../adapters/kubernetes/object-store.ts";
+import { lackingRights } from "../adapters/kubernetes/preflight.ts";
 import { OWN_IDENTITY, RivalLease } from "../adapters/kubernetes/rival-lease.ts";
 import { createAnnouncer } from "../adapters/notification/announcer.ts";
 import { createLog } from "../adapters/system/log.ts";
@@ -67,6 +68,8 @@ export type MakeRunnerParts = (cluster: ClusterParts, signal: AbortSignal) => Pr
 /** Watches, one by each kind, and the requests of passes beside them. */
 const SOCKETS_MAX = 64;
 const CLOSE_MS = 10_000;
+const PREFLIGHT_MS = 30_000;
+const PERMITTED_AGAIN_MS = 5_000;
 /** Pause before leading is tried again after it was lost, or something failed at the start. */
 const AGAIN_MS = 1_000;
 
@@ -102,6 +105,7 @@ export async function runController(
   const holding = rival.run(over.signal);
   try {
     log.info("Controller begins", { server: cluster.access.name, namespace, identity });
+    await untilPermitted(cluster, world.interrupted);
     await rival.known(world.interrupted);
     while (!world.interrupted.aborted) {
       await oneTerm(cluster, { rival, makeRunners, world }, (begun) => {
@@ -119,6 +123,30 @@ export async function runController(
   }
 }
 
+/**
+ * Waits until the account has the rights it needs, and says which rules lack: half of them would
+ * leave objects half done. An API server that does not answer is waited for too.
+ */
+async function untilPermitted(cluster: ClusterParts, signal: AbortSignal): Promise<void> {
+  const { connection, namespace, settings, clock, log } = cluster;
+  const watched = settings.ownNamespaceOnly ? namespace : undefined;
+  while (!signal.aborted) {
+    try {
+      const call = { signal: clock.deadline("Asking for rights", PREFLIGHT_MS, signal) };
+      const lacking = await lackingRights(connection, { watched, own: namespace }, call);
+      for (const { right, rule } of lacking) {
+        const kind = right.ownNamespace === true ? "Role" : "ClusterRole";
+        log.error("The account lacks a right", { rule, kind, for: right.for });
+      }
+      if (lacking.every(({ right }) => right.optional === true)) return;
+    } catch (error) {
+      if (signal.aborted) return;
+      log.error("The API server cannot be asked for rights", { error: messageOf(error) });
+    }
+    await clock.sleep(PERMITTED_AGAIN_MS, signal);
+  }
+}
+
 async function clusterParts(
   settings: ControllerSettings,
   { clock, env }: ControllerWorld,
@@ -129,7 +157,11 @@ async function clusterParts(
   const namespace = settings.ownNamespace ?? access.namespace;
   const meters = createRegistry();
   const userAgent = `nigari/${packageVersion()}`;
-  const connection = new Connection(access, { clock, env, userAgent, socketsMax: SOCKETS_MAX });
+  const connection = new Connection(access, {
+    ...{ clock, env, userAgent, socketsMax: SOCKETS_MAX },
+    answered: (method, code) =>
+      meters.add("rest_client_requests_total", { code, host: access.server.host, method }),
+  });
   const watched = ownNamespaceOnly ? namespace : undefined;
   const store = new ApiServerStore({ connection, clock, namespace: watched });
   const dataDir = dataDirOf(settings.dataDir, env);

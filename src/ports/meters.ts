@@ -33,6 +33,7 @@ export const counters = {
   controller_runtime_reconcile_panics_total: "Passes that failed by a bug.",
   workqueue_adds_total: "Keys that were put on the queue.",
   workqueue_retries_total: "Keys that were put on the queue after a failure.",
+  rest_client_requests_total: "Requests to the API server, by code, method and host.",
   nigari_runs_started_total: "Runs that were begun.",
   nigari_run_outcomes_total: "Runs whose outcome is known, by what came of them.",
   nigari_run_verdicts_total: "Changes of what is believed of a runner.",

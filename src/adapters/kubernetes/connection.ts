@@ -16,6 +16,8 @@ export interface ConnectionOptions {
   readonly userAgent: string;
   /** Requests that may be under way at once, each watch being one; 8 if left out. */
   readonly socketsMax?: number;
+  /** Told of each answer; `code` "<error>" where there was none. */
+  readonly answered?: (method: string, code: string) => void;
 }
 
 export interface Request {
@@ -186,7 +188,9 @@ export class Connection {
   async #send(request: Request, signal: AbortSignal): Promise<Answer> {
     for (let attempt = 1; ; attempt += 1) {
       const identity = await this.#credentials.identity({ signal });
+      const method = request.method ?? "GET";
       const answer = await this.#answer(request, identity, signal).catch((error: unknown) => {
+        this.#options.answered?.(method, "<error>");
         // A kept-alive connection that the server closed meanwhile: once more on a fresh one,
         // but a write may have been done.
         const code = (error as NodeJS.ErrnoException).code;
@@ -196,6 +200,7 @@ export class Connection {
       });
       if (answer === undefined) continue;
       const status = answer.statusCode ?? 0;
+      this.#options.answered?.(method, String(status));
       if (status >= 200 && status < 300) return { headers: answer.headers, body: bodyOf(answer) };
       const text = await textOf(answer);
       if (status === 401 && attempt === 1 && this.#credentials.refused()) continue;

@@ -91,8 +91,8 @@ export class ControllerWorld {
     this.#http.closeAllConnections();
   }
 
-  /** Starts a controller; whoever starts several tells them apart by the number. */
-  start(flags: readonly string[] = []): ChildProcess {
+  /** Starts a controller and answers its number, the first being 1. */
+  start(flags: readonly string[] = []): number {
     const name = `controller-${this.#controllers.length + 1}`;
     const log = openSync(join(this.folder, `${name}.log`), "a");
     const runners = join(this.folder, "runners");
@@ -109,11 +109,23 @@ export class ControllerWorld {
     };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", log, log] });
     closeSync(log);
-    this.#controllers.push(child);
-    return child;
+    return this.#controllers.push(child);
   }
 
-  /** What the controller of this number, the first being 1, has written so far, line by line. */
+  async stop(number: number, signal: NodeJS.Signals): Promise<void> {
+    const child = this.#controllers[number - 1];
+    if (child !== undefined) await ended(child, signal);
+  }
+
+  async stopAll(signal: NodeJS.Signals): Promise<void> {
+    await Promise.all(this.#controllers.map((child) => ended(child, signal)));
+  }
+
+  pid(number: number): number {
+    return this.#controllers[number - 1]?.pid ?? 0;
+  }
+
+  /** What this controller has written so far, line by line. */
   log(number: number): Item[] {
     const text = readFileSync(join(this.folder, `controller-${number}.log`), "utf8");
     return text
@@ -202,6 +214,10 @@ export class ControllerWorld {
     }
   }
 
+  async put(path: string, item: Item): Promise<void> {
+    await send(this.server, "PUT", path, item);
+  }
+
   /** Writes a Lease of the controller's namespace, as its holder does. */
   async holdLease(name: string, holderIdentity: string): Promise<void> {
     const now = new Date().toISOString().replace("Z", "000Z");
@@ -225,7 +241,7 @@ export class ControllerWorld {
   }
 
   async close(): Promise<void> {
-    for (const child of this.#controllers) await ended(child, "SIGKILL");
+    await this.stopAll("SIGKILL");
     this.#http.closeAllConnections();
     this.#http.close();
     await this.server.close();
@@ -260,7 +276,7 @@ export class ControllerWorld {
 }
 
 /** Sends the signal and waits for the end. */
-export async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill(signal);
   await once(child, "exit");
