@@ -2,19 +2,24 @@ import type { KindName, ObjectKey, ObjectOf } from "../api/kinds.ts";
 import type { Terraform } from "../api/terraform.ts";
 import type { Call } from "../ports/call.ts";
 import { isStoreError } from "../ports/object-store.ts";
-import { CliError, EXIT, type Shell, type World } from "./world.ts";
+import { CliError, EXIT, type PlaceFlags, type Shell, type World } from "./world.ts";
 
-/** Flags that every verb takes. */
-export interface CommonFlags {
-  readonly namespace: string;
-  readonly dataDir: string | undefined;
+/** Flags that every verb takes, as they were typed. */
+export interface CommonFlags extends PlaceFlags {
+  readonly namespace: string | undefined;
   readonly output: "table" | "json" | "yaml";
+}
+
+/** The same, with what was left out filled in. */
+export interface VerbFlags {
+  readonly namespace: string;
+  readonly output: CommonFlags["output"];
 }
 
 /** What a verb gets: the shell, its flags, the world it works on, and a bound on each call. */
 export interface Context {
   readonly shell: Shell;
-  readonly flags: CommonFlags;
+  readonly flags: VerbFlags;
   readonly world: World;
   /** A call of at most 10 s that Ctrl-C ends. */
   call(): Call;
@@ -31,9 +36,12 @@ export async function withWorld<T>(
   const call = (): Call => ({
     signal: shell.clock.deadline("The request", CALL_LIMIT_MS, shell.interrupted),
   });
-  const world = await shell.connect({ dataDir: flags.dataDir }, call());
+  const { dataDir, kubeconfig, context, output } = flags;
+  const world = await shell.connect({ dataDir, kubeconfig, context }, call());
+  const namespace = flags.namespace ?? world.namespace ?? "default";
   try {
-    return await verb({ shell, flags, world, call });
+    if (world.saysVia === true) shell.out.error(`On ${world.via}, namespace ${namespace}\n`);
+    return await verb({ shell, flags: { namespace, output }, world, call });
   } finally {
     await world.close();
   }

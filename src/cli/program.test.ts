@@ -586,6 +586,7 @@ async function putPlanText(store: ObjectStore, text: string): Promise<void> {
       metadata: {
         name: "tfplan-default-app.txt",
         namespace: "default",
+        labels: { [`${prefix}/plan-name`]: "app.txt" },
         annotations: { [`${prefix}/plan-full-name`]: "app.txt", savedPlan: "plan-1" },
         ownerReferences: [
           { apiVersion: `${prefix}/v1alpha2`, kind: "Terraform", name: "app", uid },

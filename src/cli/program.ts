@@ -57,8 +57,10 @@ function build(parts: DoctorParts, words: readonly string[], done: Done): Comman
       "Reconciles Terraform objects with OpenTofu, cannot wedge, and says what is wrong.",
     )
     .version(shell.version, ours ? "-V, --version" : "-V")
-    .option("-n, --namespace <name>", "namespace", "default")
+    .option("-n, --namespace <name>", "namespace (default: that of the context, or default)")
     .option("--data-dir <folder>", "data directory (NIGARI_DATA_DIR)")
+    .option("--kubeconfig <file>", "the cluster of this kubeconfig, not of KUBECONFIG")
+    .option("--context <name>", "the cluster of this context of the kubeconfig")
     .option("-o, --output <form>", "table, json or yaml (default: table)")
     .configureOutput({
       writeOut: (text) => shell.out.write(text),
@@ -84,9 +86,9 @@ function inherit(command: Command): void {
 
 /** The flags shared by all verbs, checked. */
 function common(command: Command): CommonFlags {
-  const { namespace, dataDir } = command.optsWithGlobals<CommonFlags>();
+  const { namespace, dataDir, kubeconfig, context } = command.optsWithGlobals<CommonFlags>();
   const output = outputForm(command, ["table", "json", "yaml"], "table");
-  return { namespace, dataDir, output };
+  return { namespace, dataDir, kubeconfig, context, output };
 }
 
 const durationMs = (text: string): number => {
@@ -127,6 +129,7 @@ function addUp(program: Command, shell: Shell, done: Done): void {
         .default("interrupt"),
     )
     .action(async (from: string, options, command: Command) => {
+      refuseCluster(command);
       done(
         await shell.up({
           from,
@@ -148,6 +151,17 @@ function addUp(program: Command, shell: Shell, done: Done): void {
         }),
       );
     });
+}
+
+/** The engine of a cluster is a Deployment; this one would work on the machine's own objects. */
+function refuseCluster(command: Command): void {
+  const { kubeconfig, context } = common(command);
+  if (kubeconfig === undefined && context === undefined) return;
+  throw new CliError(
+    EXIT.usage,
+    "nigari up works on this machine, not on a cluster; leave --kubeconfig and --context out " +
+      "(docs/kubernetes.md says how a cluster gets its controller)",
+  );
 }
 
 function addRead(program: Command, shell: Shell, done: Done): void {

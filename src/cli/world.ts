@@ -6,7 +6,10 @@ import type { ObjectStore } from "../ports/object-store.ts";
 import type { LiveRun, RunLogs } from "../ports/runs.ts";
 import type { StateAdmin, StateUnlocker } from "../ports/state.ts";
 
-/** What a verb works on: a running engine over its socket, or the data directory itself. */
+/**
+ * What a verb works on: a running engine over its socket, the data directory itself, or a cluster
+ * through its API server.
+ */
 export interface World {
   readonly store: ObjectStore;
   readonly logs: RunLogs;
@@ -15,18 +18,34 @@ export interface World {
   readonly unlocker?: StateUnlocker;
   /** The engine's word on a run under way; always undefined when no engine runs. */
   live(key: ObjectKey, call: Call): Promise<LiveRun | undefined>;
-  /** "engine (pid 12, since …)" or "data directory, no engine runs". */
+  /** "engine (pid 12, since …)", "data directory, no engine runs" or "cluster prod (…)". */
   readonly via: string;
+  /** Where `via` must be said, because it could have been somewhere else. */
+  readonly saysVia?: boolean;
+  /** Whose names are meant where nobody names a namespace; "default" if left out. */
+  readonly namespace?: string;
   readonly engineRuns: boolean;
+  /** What is said where no engine runs; that "nigari up" starts one if left out. */
+  readonly noEngine?: string;
   close(): Promise<void>;
+}
+
+/** Where a person says that the world is. */
+export interface PlaceFlags {
+  readonly dataDir: string | undefined;
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
 }
 
 /** What main hands to the command line: the outside world, so that commands stay testable. */
 export interface Shell {
   readonly clock: Clock;
   readonly out: Output;
-  /** Opens what the verbs work on. Fails with `CliError` (exit 5) if neither can be reached. */
-  connect(options: { dataDir: string | undefined }, call: Call): Promise<World>;
+  /**
+   * Opens what the verbs work on. Fails with `CliError`: exit 5 if it cannot be reached, exit 3 if
+   * two places could be meant.
+   */
+  connect(place: PlaceFlags, call: Call): Promise<World>;
   /** Runs the engine in the foreground. Answers with an exit code. */
   up(options: UpOptions): Promise<number>;
   /** A file's text, or standard input for "-". */

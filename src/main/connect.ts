@@ -62,7 +62,7 @@ function direct(dataDir: string, clock: Clock): World {
     throw new CliError(
       EXIT.unreachable,
       `No engine runs on ${dataDir}, and nothing is kept there; start one with "nigari up DIR", ` +
-        "or name another with --data-dir",
+        "or name another with --data-dir, or a cluster with --context",
     );
   }
   const kept = openOrSay(dataDir, clock);

@@ -1,7 +1,7 @@
 import { createClock } from "../adapters/system/clock.ts";
 import type { Output, Shell } from "../cli/world.ts";
-import { dataDirOf } from "./data-dir.ts";
 import { packageVersion } from "./package.ts";
+import { choosePlace, lookAround } from "./place.ts";
 
 /** The command line's outside world: this process. Heavy parts are loaded when they are used. */
 export function createShell(): Shell & { close(): void } {
@@ -20,9 +20,14 @@ export function createShell(): Shell & { close(): void } {
     out: output(),
     version: packageVersion(),
     interrupted: interrupt.signal,
-    async connect({ dataDir }, call) {
+    async connect(flags, call) {
+      const place = choosePlace(flags, env, lookAround(flags, env));
+      if (place.is === "cluster") {
+        const { connectCluster } = await import("./cluster-world.ts");
+        return connectCluster(flags, { clock, env }, call);
+      }
       const { connectWorld } = await import("./connect.ts");
-      return connectWorld(dataDirOf(dataDir, env), clock, call);
+      return { ...(await connectWorld(place.dataDir, clock, call)), saysVia: place.said };
     },
     async up(options) {
       const { up } = await import("./up.ts");

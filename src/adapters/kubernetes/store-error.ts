@@ -2,6 +2,7 @@ import type { Call } from "../../ports/call.ts";
 import { StoreError, type StoreErrorCode } from "../../ports/object-store.ts";
 import { ApiError } from "./api-error.ts";
 import { AccessError } from "./kubeconfig.ts";
+import { lackingRule, ruleText } from "./rights.ts";
 
 /** What went wrong for who asked a store; `what` begins the message. */
 export function storeError(what: string, error: unknown, { signal }: Call): unknown {
@@ -12,7 +13,9 @@ export function storeError(what: string, error: unknown, { signal }: Call): unkn
     return new StoreError("Unavailable", `${what}: ${error.message}`, { cause: error });
   }
   if (!(error instanceof ApiError)) return error;
-  return new StoreError(codeOf(error), `${what}: ${error.message}`, { cause: error });
+  const lacks = lackingRule(error.message);
+  const mend = lacks === undefined ? "" : `; ${ruleText(lacks)}`;
+  return new StoreError(codeOf(error), `${what}: ${error.message}${mend}`, { cause: error });
 }
 
 function codeOf({ status, reason }: ApiError): StoreErrorCode {

@@ -48,7 +48,8 @@ function parsed(line: string): { type?: unknown; object: object } {
   throw new ApiError("damaged", "The watch told something that is no JSON object");
 }
 
-async function* lines(body: AsyncIterable<Buffer>): AsyncGenerator<string> {
+/** Whole lines of a body, without empty ones and without what stands behind the last end. */
+export async function* lines(body: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let pieces: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {

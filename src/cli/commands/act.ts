@@ -10,7 +10,7 @@ import {
 import type { Terraform } from "../../api/terraform.ts";
 import { type Context, change, keyIn, mustGet, wordFor } from "../context.ts";
 import { target } from "../kinds.ts";
-import { CliError, EXIT } from "../world.ts";
+import { CliError, EXIT, type World } from "../world.ts";
 import { type WaitFlags, waitForRest } from "./wait.ts";
 
 /** nigari reconcile NAME: asks for a pass now. */
@@ -65,9 +65,14 @@ async function finish(context: Context, name: string, flags: WaitFlags): Promise
 }
 
 /** Without an engine nothing happens now, and there is nothing to wait for. */
-function later({ shell }: Context, flags: WaitFlags): number {
-  shell.out.error('No engine runs; it is done at the next "nigari up"\n');
+function later({ shell, world }: Context, flags: WaitFlags): number {
+  shell.out.error(`${noEngine(world)}\n`);
   return flags.wait ? EXIT.unreachable : EXIT.ok;
+}
+
+/** What is said of an order that nobody carries out now. */
+export function noEngine(world: World): string {
+  return world.noEngine ?? 'No engine runs; it is done at the next "nigari up"';
 }
 
 /** nigari approve NAME [PLAN]: exactly the plan that was shown. */

@@ -9,22 +9,26 @@ export function addDoctor(
   parts: DoctorParts,
   done: (code: number) => void,
 ): void {
-  ofCluster(program.command("doctor"))
+  program
+    .command("doctor")
     .description("say what is wrong, why, and what cures it at which price")
     .option("--bundle <path>", "not the cluster but a saved dump: folder, tar, tar.gz")
     .option("--save <path>", "keep the cluster's evidence, as collect does")
     .option("--as-of <time>", "judge at this time (RFC 3339), not at the dump's own")
     .option("--all", "every citation", false)
     .option("-o, --output <form>", "text, json or markdown (default: text)")
-    .action(async (flags: DoctorFlags, command: Command) => {
+    .action(async (_flags: object, command: Command) => {
+      const flags = command.optsWithGlobals<DoctorFlags>();
       const output = outputForm(command, ["text", "json", "markdown"], "text");
       const { doctor } = await import("./doctor.ts");
       done(await doctor(parts, { ...flags, output }));
     });
-  ofCluster(program.command("collect"))
+  program
+    .command("collect")
     .description("save a cluster's evidence, redacted, to be judged later or elsewhere")
     .option("-o, --output <path>", "archive (.tar.gz, .tgz, .tar), else a folder")
-    .action(async (flags: ClusterFlags, command: Command) => {
+    .action(async (_flags: object, command: Command) => {
+      const flags = command.optsWithGlobals<ClusterFlags>();
       const path = outputGiven(command);
       if (path === undefined) throw new CliError(EXIT.usage, "Say where to: -o dump.tar.gz");
       const { collect } = await import("./doctor.ts");
@@ -39,9 +43,3 @@ export function addDoctor(
       done(explain(parts.shell, id));
     });
 }
-
-/** Without these it is the cluster of the current context, or the one that this pod runs in. */
-const ofCluster = (command: Command) =>
-  command
-    .option("--kubeconfig <file>", "instead of KUBECONFIG or ~/.kube/config")
-    .option("--context <name>", "context of the kubeconfig");

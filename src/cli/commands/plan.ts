@@ -7,6 +7,9 @@ import { print } from "./read.ts";
 
 const PLAN_NAME = "infra.contrib.fluxcd.io/plan-full-name";
 const PLAN_CHUNK = "infra.contrib.fluxcd.io/plan-chunk";
+const PLAN_LABEL = "infra.contrib.fluxcd.io/plan-name";
+/** With ".txt" behind it, it still is a label's value. */
+const NAME_MAX = 59;
 const TEXT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** nigari plan show NAME: the pending plan, as tofu shows it (sensitive values hidden by tofu). */
@@ -22,7 +25,10 @@ export async function planShow(context: Context, name: string): Promise<number> 
     );
   }
   const { namespace, name: bare } = keyOf(object);
-  const { items } = await context.world.store.list("Secret", { namespace }, context.call());
+  // Of a longer name the label holds a digest; then all are looked through.
+  const labels = bare.length <= NAME_MAX ? { [PLAN_LABEL]: `${bare}.txt` } : {};
+  const where = { namespace, labels };
+  const { items } = await context.world.store.list("Secret", where, context.call());
   const pieces = items
     .filter(({ metadata: { annotations, ownerReferences } }) => {
       const isItsOwn = ownerReferences?.some(({ uid }) => uid === object.metadata.uid) === true;

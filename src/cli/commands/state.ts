@@ -5,6 +5,7 @@ import { type Context, change, keyIn, mustGet, wordFor } from "../context.ts";
 import { ageSince } from "../views/status.ts";
 import { table } from "../views/table.ts";
 import { CliError, EXIT } from "../world.ts";
+import { noEngine } from "./act.ts";
 import { print } from "./read.ts";
 
 /** nigari state list [NAME] */
@@ -210,7 +211,7 @@ export async function stateAccept(context: Context, name: string): Promise<numbe
   });
   context.shell.out.write(`Accepted the state of ${word}: ${accepted}\n`);
   if (!context.world.engineRuns) {
-    context.shell.out.error('No engine runs; it is done at the next "nigari up"\n');
+    context.shell.out.error(`${noEngine(context.world)}\n`);
   }
   return EXIT.ok;
 }
