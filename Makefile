@@ -1,13 +1,19 @@
 # Two commands for a newcomer, each of which sets everything up by itself:
 #   make demo   runs the main job on real input       make test   passes every test
 # They need git, make, Node.js with npm, and Go.
-.PHONY: demo test ok setup tools cluster fix clean
+.PHONY: demo test e2e ok setup tools cluster fix clean
 
 demo: tools
 	@npm run -s demo
 
 test: tools
 	@npm run -s ok
+
+# What needs a whole Kubernetes cluster: it is built (about twenty minutes, once), started, and
+# gone without a trace afterwards. Where there can be none, it says why and skips.
+e2e: tools
+	@npm run -s cluster -- build
+	@npm run -s e2e
 
 ok: test
 

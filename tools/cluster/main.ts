@@ -3,7 +3,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Cluster, openCluster, startCluster } from "../../src/testing/cluster/cluster.ts";
 import { buildArchive } from "../../src/testing/images/archives.ts";
-import { build } from "./build.ts";
+import { build, buildApiServer } from "./build.ts";
 import { faults } from "./faults.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -12,6 +12,7 @@ const archives = join(root, ".cluster/images");
 
 const usage = `usage: npm run cluster -- VERB
   build                       builds the programs, once (about 20 minutes on two cores)
+  build api-server            builds those of an API server without nodes (8 minutes)
   up                          builds, and starts a cluster that stays until "down"
   down                        ends it and leaves nothing behind
   status                      says what of it runs
@@ -26,6 +27,7 @@ ${Object.entries(faults)
 async function main([verb = "", ...args]: readonly string[]): Promise<void> {
   const fault = faults[verb];
   if (fault !== undefined) return fault.strike(running(), args);
+  if (verb === "build" && args[0] === "api-server") return buildApiServer();
   if (verb === "build") return build(root);
   if (verb === "up") return up();
   if (verb === "down") return openCluster(folder)?.down();
@@ -56,10 +58,10 @@ async function fresh(): Promise<Cluster> {
 }
 
 function status(cluster: Cluster): void {
-  process.stdout.write(`KUBECONFIG=${cluster.kubeconfig}\n`);
-  for (const [name, pid] of cluster.processes()) {
-    process.stdout.write(`${name}: ${pid === undefined ? "not running" : `pid ${pid}`}\n`);
-  }
+  const processes = [...cluster.processes()].map(
+    ([name, pid]) => `${name}: ${pid === undefined ? "not running" : `pid ${pid}`}`,
+  );
+  process.stdout.write(`${[`KUBECONFIG=${cluster.kubeconfig}`, ...processes].join("\n")}\n`);
 }
 
 function inspect(cluster: Cluster, node: string, args: readonly string[]): void {

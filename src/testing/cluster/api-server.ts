@@ -49,7 +49,7 @@ export function clusterPrograms(): ClusterPrograms | undefined {
  */
 export function withoutCluster(): boolean {
   if (clusterPrograms() !== undefined) return false;
-  const says = 'no real API server is in .tools; "npm run cluster -- build" builds it';
+  const says = 'no real API server is in .tools; "npm run cluster -- build api-server" builds it';
   if (isCi(process.env)) throw new Error(`In CI no test may be skipped: ${says}`);
   process.stderr.write(`skipped: ${says}\n`);
   return true;
@@ -63,7 +63,7 @@ export function isCi({ CI }: Readonly<Record<string, string | undefined>>): bool
 /** Starts both in a folder of their own. */
 export async function startApiServer(folder: string): Promise<ApiServer> {
   const programs = clusterPrograms();
-  if (programs === undefined) throw new Error('Run "npm run cluster -- build" first');
+  if (programs === undefined) throw new Error('Run "npm run cluster -- build api-server" first');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const [client, peer, port] = [await freePort(), await freePort(), await freePort()];
   const children: ChildProcess[] = [];

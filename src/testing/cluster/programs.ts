@@ -31,9 +31,13 @@ const pins: Readonly<Record<string, Pinned>> = {
 
 export const clusterProgramNames = Object.keys(pins);
 
-/** Reads the pins, below the checkout's root. */
-export function clusterPins(): ((root: string) => Promise<GoProgram>)[] {
-  return Object.entries(pins).map(([id, pinned]) => (root) => {
+/** What an API server without nodes consists of, which needs neither root nor Linux. */
+export const apiServerNames = ["etcd", "kube-apiserver", "kube-controller-manager"];
+
+/** Reads the pins of some programs, below the checkout's root. */
+export function clusterPins(names: readonly string[]): ((root: string) => Promise<GoProgram>)[] {
+  const chosen = Object.entries(pins).filter(([id]) => names.includes(id));
+  return chosen.map(([id, pinned]) => (root) => {
     const { title, module, folder } = pinned;
     return pinnedProgram({
       ...{ id, name: title, module, package: pinned.package ?? module },

@@ -26,16 +26,23 @@ const root = join(import.meta.dirname, "../../..");
 
 /** What this machine lacks for a cluster, as sentences that say what to do; none if nothing. */
 export function clusterLacks(): string[] {
+  const lacks = machineLacks();
+  // On another system there is nothing to install either.
+  if (process.platform !== "linux") return lacks;
+  const packages = missingPackages();
+  if (packages.length > 0) lacks.push(`Packages are missing; run "${installLine(packages)}"`);
+  const programs = missingPrograms();
+  if (programs.length > 0) lacks.push(`Programs are not built: ${programs.join(", ")}; ${BUILD}`);
+  return lacks;
+}
+
+/** Likewise, of what no installation mends. */
+export function machineLacks(): string[] {
   if (process.platform !== "linux") return ["A cluster needs Linux"];
   const lacks: string[] = [];
   if (process.getuid?.() !== 0) lacks.push("A cluster needs root, for namespaces and devices");
   if (!existsSync("/sys/fs/cgroup/freezer")) {
     lacks.push("A cluster needs cgroup v1 (boot with systemd.unified_cgroup_hierarchy=0)");
-  }
-  const packages = missingPackages();
-  if (packages.length > 0) lacks.push(`Packages are missing; run "${installLine(packages)}"`);
-  if (missingPrograms().length > 0) {
-    lacks.push(`Programs are not built: ${missingPrograms().join(", ")}; ${BUILD}`);
   }
   return lacks;
 }
