@@ -95,6 +95,7 @@ async function assemble(
   const kept = openKept(dataDir, clock, true);
   undo.push(() => kept.database.close());
   const platform = platformOf(setup);
+  undo.push(() => platform.close());
   const lead = aboveAll(lock, [kept.states.newestEpoch(), platform.newestEpoch()]);
   const { door, close: closeDoor } = await openStateDoor(
     {
@@ -155,7 +156,18 @@ async function runsUnderWay({ store }: Kept, signal: AbortSignal): Promise<boole
   return items.some(({ status }) => status?.run !== undefined);
 }
 
-function platformOf({ dataDir, runtimeFolder, clock, log }: EngineSetup): ProcessPlatform {
+/** The same for every run; the object's own comes on top. */
+function runnerEnvOf({ dataDir, runnerEnv }: EngineSetup): Record<string, string> {
+  return {
+    ...runnerEnv,
+    NIGARI_CACHE: join(dataDir, "cache"),
+    // Compiled once for all runs: a runner answers sooner.
+    NODE_COMPILE_CACHE: join(dataDir, "cache/node"),
+  };
+}
+
+function platformOf(setup: EngineSetup): ProcessPlatform {
+  const { dataDir, runtimeFolder, clock, log } = setup;
   return new ProcessPlatform({
     runsFolder: join(dataDir, "runs"),
     runnerCommand: [
@@ -164,6 +176,7 @@ function platformOf({ dataDir, runtimeFolder, clock, log }: EngineSetup): Proces
       programFile("runner"),
     ],
     runtimeFolder,
+    spareEnv: runnerEnvOf(setup),
     clock,
     random: systemRandom,
     log,
@@ -207,12 +220,7 @@ function engineOf(
     {
       maxRuns: setup.maxRuns,
       lostApply: setup.lostApply,
-      runnerEnv: {
-        ...setup.runnerEnv,
-        NIGARI_CACHE: join(dataDir, "cache"),
-        // Compiled once for all runs: a runner answers sooner.
-        NODE_COMPILE_CACHE: join(dataDir, "cache/node"),
-      },
+      runnerEnv: runnerEnvOf(setup),
       digestKey: keptDigestKey(join(dataDir, "digest.key")),
     },
   );

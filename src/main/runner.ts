@@ -1,5 +1,8 @@
-// The program that runs OpenTofu for one run: `runner FOLDER`. The platform starts it.
+// The program that runs OpenTofu for one run: `runner FOLDER`, or `runner --standby` to be given
+// the folder later. The platform starts it.
+import { STANDBY } from "../protocol/hand-over.ts";
 import { runRunner } from "../runner/program.ts";
+import { standBy } from "../runner/standby.ts";
 import { packageVersion } from "./package.ts";
 
 /** What OpenTofu has to end in after SIGTERM; the platform may know a better time. */
@@ -13,27 +16,42 @@ process.on("SIGTERM", () => shutdown.abort());
 process.on("SIGINT", () => undefined);
 process.on("SIGHUP", () => undefined);
 
-const [folder] = process.argv.slice(2);
-if (folder === undefined) {
+const [argument] = process.argv.slice(2);
+if (argument === undefined) {
   process.stderr.write("Usage: runner FOLDER (started by Nigari, not by hand)\n");
   process.exit(2);
 }
-const environment = Object.fromEntries(
-  Object.entries(process.env).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value]],
-  ),
-);
 try {
+  const folder = argument === STANDBY ? await handedFolder() : argument;
+  const environment = ownEnvironment();
   await runRunner({
     folder,
     environment,
     version: packageVersion(),
     shutdown: shutdown.signal,
-    shutdownGraceMs: Number(process.env.NIGARI_SHUTDOWN_GRACE_MS ?? SHUTDOWN_GRACE_MS),
+    shutdownGraceMs: Number(environment.NIGARI_SHUTDOWN_GRACE_MS ?? SHUTDOWN_GRACE_MS),
     say,
   });
   process.exit(0);
 } catch (error) {
   say(`failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   process.exit(1);
+}
+
+/** Stands by, and becomes as if it had been started for the run that it is given. */
+async function handedFolder(): Promise<string> {
+  const run = await standBy({ input: process.stdin, shutdown: shutdown.signal, say });
+  if (run === undefined) process.exit(0);
+  process.chdir(run.folder);
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, run.env);
+  return run.folder;
+}
+
+function ownEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  );
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
+import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bootId, isDead, type ProcessIdentity, parseIdentity, statOf } from "./identity.ts";
 import { isGroupOf, type Member, readProcessTable } from "./members.ts";
@@ -102,17 +103,23 @@ function spawnWrapper(command: GroupCommand): ChildProcess {
   });
 }
 
-function spawnWithFiles(command: DetachedCommand & { readonly stdin?: string }): ChildProcess {
+function spawnWithFiles(
+  command: Omit<DetachedCommand, "input"> & { readonly stdin?: string; readonly input?: "pipe" },
+): ChildProcess {
   const append = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND;
   const [program = "", ...args] = command.argv;
   const files: number[] = [];
   try {
-    files.push(openSync(command.stdin ?? "/dev/null", "r"));
-    files.push(openSync(command.stdout, append, 0o600));
-    files.push(openSync(command.stderr, append, 0o600));
+    if (command.input === undefined) files.push(openSync(command.stdin ?? "/dev/null", "r"));
+    const stdin = files[0] ?? "pipe";
+    const [stdout, stderr] = [command.stdout, command.stderr].map((path) => {
+      const file = openSync(path, append, 0o600);
+      files.push(file);
+      return file;
+    });
     const { cwd, env } = command;
     // Detached means setsid: a session and a group of its own, out of reach of our terminal.
-    return spawn(program, args, { cwd, env, stdio: files, detached: true });
+    return spawn(program, args, { cwd, env, stdio: [stdin, stdout, stderr], detached: true });
   } finally {
     for (const file of files) closeSync(file);
   }
@@ -127,10 +134,14 @@ export interface DetachedCommand {
   /** Files for its output, appended to; may be the same. */
   readonly stdout: string;
   readonly stderr: string;
+  /** Its input is a pipe, whose other end is closed when this process ends, however that comes. */
+  readonly input?: "pipe";
 }
 
 export interface DetachedProcess {
   readonly identity: ProcessIdentity;
+  /** Our end of its input, where that is a pipe. It fails silently: who writes looks for an end. */
+  readonly input: Writable | undefined;
   /** How it ended, for as long as we live: its exit code or the signal that ended it. */
   readonly ended: Promise<ProcessEnd>;
 }
@@ -156,9 +167,12 @@ export async function startDetached(command: DetachedCommand): Promise<DetachedP
     });
   });
   child.unref();
+  const input = child.stdin ?? undefined;
+  // A pipe without a reader is no reason to end; who wrote hears of it by the callback.
+  input?.on("error", () => undefined);
   if (stat === undefined) throw new Error(`The process table does not show ${command.argv[0]}`);
   const { pid, startTime } = stat;
-  return { identity: { pid, startTime, bootId: bootId() }, ended };
+  return { identity: { pid, startTime, bootId: bootId() }, input, ended };
 }
 
 async function identityWritten(

@@ -18,7 +18,7 @@ import {
   type RunnerPlatform,
   type RunSignal,
 } from "../../ports/runner.ts";
-import { type ProcessEnd, startDetached } from "../../processes/group.ts";
+import { type DetachedProcess, type ProcessEnd, startDetached } from "../../processes/group.ts";
 import { bootId } from "../../processes/identity.ts";
 import { RunnerClient } from "../../protocol/client.ts";
 import { writeDurably } from "../../protocol/durable.ts";
@@ -32,6 +32,7 @@ import { News } from "./news.ts";
 import { list, RunRecord } from "./record.ts";
 import { removeTree, sweep } from "./removal.ts";
 import { socketFolder, socketPath } from "./socket-folder.ts";
+import { SpareRunner } from "./spare.ts";
 
 export interface ProcessPlatformOptions {
   /** Holds one folder per run; made private if it is not there. */
@@ -40,6 +41,8 @@ export interface ProcessPlatformOptions {
   readonly runnerCommand: readonly string[];
   /** XDG_RUNTIME_DIR: for sockets where /tmp will not do. */
   readonly runtimeFolder: string | undefined;
+  /** What a runner that is started ahead is started with; absent: none is. */
+  readonly spareEnv?: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -59,6 +62,7 @@ export class ProcessPlatform implements RunnerPlatform {
   readonly #ends = new Map<string, Promise<ProcessEnd>>();
   readonly #news: News;
   readonly #epochs: Epochs;
+  readonly #spare: SpareRunner | undefined;
 
   /** Fails if there is no folder that is safe for sockets. */
   constructor(options: ProcessPlatformOptions) {
@@ -66,10 +70,12 @@ export class ProcessPlatform implements RunnerPlatform {
     mkdirSync(options.runsFolder, { recursive: true, mode: 0o700 });
     this.#sockets = socketFolder(options.runsFolder, options.runtimeFolder);
     this.#epochs = new Epochs(options.runsFolder);
+    const { clock, log, runnerCommand: command, runsFolder: folder, spareEnv: env } = options;
+    this.#spare = env && new SpareRunner({ command, env, folder, clock, log });
     this.#news = new News({
-      runs: () => this.#runs(),
-      clock: options.clock,
-      log: options.log,
+      runs: () => this.#settledRuns(),
+      clock,
+      log,
       onRunnerGone: (run) => this.#noteEnd(run),
     });
   }
@@ -91,11 +97,19 @@ export class ProcessPlatform implements RunnerPlatform {
     await launching;
   }
 
+  /** Ends what was started ahead. Runs go on. */
+  close(): void {
+    this.#spare?.close();
+  }
+
   async inspect(runId: string, call: Call): Promise<PlatformFact> {
     inTime(call);
     const run = this.#record(runId);
+    await this.#launched(runId);
     const { runner, workers } = run.glance() ?? (await run.look());
     if (runner === "gone") await this.#noteEnd(run);
+    // One run has its runner, so the next one may be thought of.
+    if (runner === "running") this.#spare?.prepare();
     if (runner !== "gone") {
       // Only a runner that lives can have taken one or not.
       const orderTaken = runner === "unknown" ? undefined : hasOrder(run.folder);
@@ -124,6 +138,7 @@ export class ProcessPlatform implements RunnerPlatform {
   async signal(runId: string, what: RunSignal, call: Call): Promise<void> {
     await this.#obeys(call);
     const run = this.#record(runId);
+    await this.#launched(runId);
     if (run.identity() === undefined) return;
     if (what === "interrupt") return interruptWorkers(run);
     if (what === "end-runner") await endRunner(run, call);
@@ -209,20 +224,19 @@ export class ProcessPlatform implements RunnerPlatform {
     // It was started before, perhaps by an engine that died before it could note so.
     if (identity === undefined) return;
     if (!isNew && (await run.look()).runner !== "unknown") return;
-    const { root, runnerLog } = run.folder;
-    const started = await startDetached({
-      argv: [...runnerCommand, root],
-      cwd: root,
-      env: { ...launch.env, [RUN_TOKEN]: identity.token },
-      stdout: runnerLog,
-      stderr: runnerLog,
-    }).catch((cause: unknown) => {
-      const message = `The runner of run ${launch.runId} could not be started`;
-      throw new RunnerError("Internal", message, { cause });
-    });
+    const env = { ...launch.env, [RUN_TOKEN]: identity.token };
+    const spare = isNew ? await this.#spare?.give(run, env) : undefined;
+    const started = spare ?? (await startRunner(run, runnerCommand, env));
     this.#ends.set(launch.runId, started.ended);
     void started.ended.then(() => this.#news.notice(run));
-    await writeDurably(run.folder.launch, JSON.stringify(started.identity));
+    if (spare === undefined) {
+      await writeDurably(run.folder.launch, JSON.stringify(started.identity));
+    }
+  }
+
+  /** A run that is being launched may be given to two processes in turn: it is looked at then. */
+  async #launched(runId: string): Promise<void> {
+    await this.#launching.get(runId)?.catch(() => undefined);
   }
 
   /** Notes how the end of a runner is known, the first time it is seen. */
@@ -271,6 +285,10 @@ export class ProcessPlatform implements RunnerPlatform {
     return record;
   }
 
+  #settledRuns(): ReadonlyMap<string, RunRecord> {
+    return new Map([...this.#runs()].filter(([runId]) => !this.#launching.has(runId)));
+  }
+
   /** Every run that has been begun here, by this engine or an earlier one. */
   #runs(): ReadonlyMap<string, RunRecord> {
     const names = list(this.#options.runsFolder).filter((name) => !name.startsWith("."));
@@ -278,6 +296,19 @@ export class ProcessPlatform implements RunnerPlatform {
     return new Map(
       records.filter((run) => run.identity() !== undefined).map((run) => [run.runId, run]),
     );
+  }
+}
+
+async function startRunner(
+  { folder: { root, runnerLog }, runId }: RunRecord,
+  runnerCommand: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<DetachedProcess> {
+  const command = { argv: [...runnerCommand, root], cwd: root, env };
+  try {
+    return await startDetached({ ...command, stdout: runnerLog, stderr: runnerLog });
+  } catch (cause) {
+    throw new RunnerError("Internal", `The runner of run ${runId} could not be started`, { cause });
   }
 }
 

@@ -45,6 +45,7 @@ export class LocalRuns {
   readonly gate: TofuGate;
   readonly platform: ProcessPlatform;
   readonly #connections: RunnerConnection[] = [];
+  readonly #platforms: ProcessPlatform[] = [];
   readonly #clock = createClock();
   #runs = 0;
 
@@ -59,14 +60,17 @@ export class LocalRuns {
 
   /** A platform as another engine opens it on the same runs. */
   openPlatform(): ProcessPlatform {
-    return new ProcessPlatform({
+    const platform = new ProcessPlatform({
       runsFolder: this.runsFolder,
       runnerCommand: RUNNER_COMMAND,
       runtimeFolder: undefined,
+      spareEnv: this.#env,
       clock: this.#clock,
       random: systemRandom,
       log: noLog,
     });
+    this.#platforms.push(platform);
+    return platform;
   }
 
   folder(runId: string): RunFolder {
@@ -74,12 +78,7 @@ export class LocalRuns {
   }
 
   launchOf(runId: string): RunnerLaunch {
-    const env = {
-      PATH: process.env.PATH ?? "",
-      HOME: this.scratch,
-      NIGARI_TOFU: this.gate.program,
-    };
-    return { runId, namespace: "default", name: "demo", epoch: EPOCH, env };
+    return { runId, namespace: "default", name: "demo", epoch: EPOCH, env: this.#env };
   }
 
   /** A run that is not launched yet; with a plan it is an apply. */
@@ -131,6 +130,8 @@ export class LocalRuns {
         () => false,
       );
     });
+    // As an engine does; from now on a runner stands by for the next run.
+    await this.fact(runId);
     for (const file of run.inputs) await connection.putFile(file, within());
     await connection.start(run.order, within());
     return connection;
@@ -203,6 +204,7 @@ export class LocalRuns {
 
   /** Ends and removes whatever is left. */
   async close(): Promise<void> {
+    for (const platform of this.#platforms) platform.close();
     for (const connection of this.#connections) connection.close();
     for (const runId of await this.platform.list(within())) {
       await this.platform.signal(runId, "terminate", within());
@@ -211,6 +213,11 @@ export class LocalRuns {
     for (const folder of [this.scratch, socketFolder(this.runsFolder, undefined)]) {
       rmSync(folder, { recursive: true, force: true });
     }
+  }
+
+  get #env(): Record<string, string> {
+    const { PATH = "" } = process.env;
+    return { PATH, HOME: this.scratch, NIGARI_TOFU: this.gate.program };
   }
 
   get #state(): string {

@@ -2,9 +2,12 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { killProcess, readIdentityFile } from "../../processes/group.ts";
 import { type Member, membersOf, readProcessTable } from "../../processes/members.ts";
+import { SPARE_LOG } from "../../protocol/hand-over.ts";
 import { runFolder } from "../../protocol/run-folder.ts";
 
 const LOOK_MS = 20;
+/** What belongs to no run. */
+const ITS_OWN = [SPARE_LOG, ".epochs"];
 
 interface Trace {
   readonly token: string;
@@ -54,7 +57,7 @@ export class RunTraces {
   /** Folders of runs that are there now. */
   folders(): string[] {
     try {
-      return readdirSync(this.#folder);
+      return readdirSync(this.#folder).filter((name) => !ITS_OWN.includes(name));
     } catch {
       return [];
     }

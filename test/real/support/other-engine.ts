@@ -12,6 +12,8 @@ export interface OtherEngineOrder {
   readonly runsFolder: string;
   readonly runnerCommand: readonly string[];
   readonly launch: RunnerLaunch;
+  /** It keeps a spare runner with this environment once the run has its own. */
+  readonly spareEnv?: Readonly<Record<string, string>>;
   /** Absent: it launches and no more. Inputs are paths. */
   readonly start?: {
     readonly inputs: readonly { readonly name: InputFile["name"]; readonly path: string }[];
@@ -20,17 +22,23 @@ export interface OtherEngineOrder {
 }
 
 /** An engine's part in a run, in a process that can be killed. Says "launched", then watches. */
-async function main({ runsFolder, runnerCommand, launch, start }: OtherEngineOrder) {
+async function main({ runsFolder, runnerCommand, launch, spareEnv, start }: OtherEngineOrder) {
   const platform = new ProcessPlatform({
     runsFolder,
     runnerCommand,
     runtimeFolder: undefined,
+    ...(spareEnv === undefined ? {} : { spareEnv }),
     clock: createClock(),
     random: systemRandom,
     log: noLog,
   });
   await platform.launch(launch, within());
   process.stdout.write("launched\n");
+  while (spareEnv !== undefined) {
+    const { runner } = await platform.inspect(launch.runId, within());
+    if (runner === "running") break;
+    await sleep(20);
+  }
   if (start === undefined) return await sleep(600_000);
   const connection = platform.connect(launch.runId);
   for (let up = false; !up; ) {
