@@ -2,6 +2,8 @@ import { Worker } from "node:worker_threads";
 import type { SeedResult } from "./campaign.ts";
 import type { Cell } from "./faults.ts";
 
+/** Much more than worlds need; without it V8 lets garbage lie for as long as there is room. */
+const HEAP_MIB = 256;
 /** Tasks handed to one worker at once. */
 const BATCH = 8;
 
@@ -38,6 +40,7 @@ export async function tryTasks(
   const share = async () => {
     const worker = new Worker(new URL("./worker.ts", import.meta.url), {
       workerData: options.workerData ?? {},
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
     });
     try {
       while (rest.length > 0) {

@@ -46,7 +46,6 @@ const CHANCES = 6;
 const REST_MS = 240_000;
 /** How long after its end a run is struck at the most, in milliseconds, while it is collected. */
 const COLLECT_MS = 15_000;
-const NEVER = new AbortController().signal;
 
 export async function live(scenario: Scenario): Promise<Lived> {
   const life = new Simulation(scenario);
@@ -74,6 +73,8 @@ class Simulation {
   readonly #leaving = new Set<string>();
   /** Every intent that was stored, by its id. */
   readonly #intents = new Map<string, RunStatus>();
+  /** Of this world alone: who sleeps on it when the world ends is forgotten with it. */
+  readonly #never = new AbortController().signal;
   #calm = false;
   #writes = 0;
   #crashedAt: string | undefined;
@@ -335,7 +336,7 @@ class Simulation {
     this.#tell(`STRIKES engine-killed ${side} write ${crash.write}, ${call}`);
     this.#watch.troubleMs = this.#world.clock.monotonic();
     this.#engines.kill();
-    this.#world.clock.sleep(DOWN_MS, NEVER).then(
+    this.#world.clock.sleep(DOWN_MS, this.#never).then(
       () => this.#engines.start(),
       () => {},
     );
@@ -360,7 +361,7 @@ class Simulation {
     const leastMs = needed === "run" && moment.endsWith("/launch") ? 10 : 0;
     const delayMs = Math.max(leastMs, this.#delayMs(moment, when));
     this.#aimed += 1;
-    if (delayMs > 0) await this.#world.clock.sleep(delayMs, NEVER);
+    if (delayMs > 0) await this.#world.clock.sleep(delayMs, this.#never);
     this.#aimed -= 1;
     const object = await this.#world.get("Terraform", name);
     const runId = begun?.launch.runId ?? object?.status?.run?.id ?? "";
@@ -413,7 +414,7 @@ class Simulation {
       end();
     });
     if (rules.lastsMs === undefined) return;
-    await clock.sleep(lasts * rules.lastsMs, NEVER);
+    await clock.sleep(lasts * rules.lastsMs, this.#never);
     this.#ends.get(strike)?.();
   }
 
