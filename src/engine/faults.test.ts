@@ -334,6 +334,29 @@ describe("what a run leaves", () => {
     expect(reports).toHaveLength(1);
   });
 
+  test("nothing of a lost apply that its object has gone on from", async () => {
+    const world = await begin(slowApply);
+    const runId = await world.untilStage("apply");
+    let isOver = false;
+    world.afterDecision = ({ terraform }, { status }) => {
+      isOver ||= terraform.status?.run !== undefined && status.run === undefined;
+    };
+    // The status is stored, and the answer lost: what was to follow is not done.
+    world.faults.onCall = ({ verb }) => {
+      if (!isOver || verb !== "update") return undefined;
+      world.faults.onCall = () => undefined;
+      return { loseAnswer: true };
+    };
+    world.platform.killWorkers(runId);
+    world.platform.killRunner(runId);
+    await world.until("it stalls", async () => {
+      return condition(await world.terraform(), "Stalled")?.status === "True";
+    });
+    expect(await world.platform.list(world.call())).toContain(runId);
+    await world.clock.advance(600_000);
+    expect(await world.platform.list(world.call())).toEqual([]);
+  });
+
   test("a run that no object names ends in peace before it is removed", async () => {
     const world = await begin(slowApply);
     await world.untilStage("apply");

@@ -25,15 +25,17 @@ export interface OrphanPorts {
 
 /** What is known of a run that no object names. */
 type Known =
-  | { readonly state: "ended"; readonly outcome: RunOutcome }
+  /** `isNeeded`: nobody has stored what came of it, and its folder may tell it. */
+  | { readonly state: "ended"; readonly isNeeded: boolean }
   /** Its runner waits for an order that will not come. */
   | { readonly state: "idle" }
   | { readonly state: "goes-on" };
 
 /**
  * Looks for runs that no object names: at the start, and now and then. One that has ended and left
- * nothing that is needed is removed; one that goes on is left alone; one of which a trace may still
- * be needed is kept and reported, for its folder may hold the only one. Never fails.
+ * nothing that is needed is removed, and so is one whose outcome its object has stored; one that
+ * goes on is left alone; one of which a trace may still be needed is kept and reported, for its
+ * folder may hold the only one. Never fails.
  */
 export async function sweepOrphans(ports: OrphanPorts, signal: AbortSignal): Promise<void> {
   const reported = new Set<string>();
@@ -63,23 +65,31 @@ async function sweepOnce(
   );
   const named = new Set(objects.items.map(({ status }) => status?.run?.id));
   const collected = new Set(objects.items.map(({ status }) => status?.lastRun?.id));
+  const owners = new Set(objects.items.map(({ metadata }) => metadata.uid));
   let allJudged = true;
   for (const runId of runs) {
     if (named.has(runId)) continue;
     if (collected.has(runId)) janitor.remove(runId);
-    else if ((await lookInto(runId, ports, reported, parent)) === "goes-on") allJudged = false;
+    else if ((await lookInto(runId, { ...ports, owners }, reported, parent)) === "goes-on") {
+      allJudged = false;
+    }
   }
   return allJudged;
 }
 
+interface Seen extends OrphanPorts {
+  /** Uids of the objects that there are. */
+  readonly owners: ReadonlySet<string | undefined>;
+}
+
 async function lookInto(
   runId: string,
-  ports: OrphanPorts,
+  ports: Seen,
   reported: Set<string>,
   parent: AbortSignal,
 ): Promise<Known["state"]> {
   const known = await whatIsKnown(runId, ports, parent);
-  if (known.state === "idle" || (known.state === "ended" && leavesNothing(known.outcome))) {
+  if (known.state === "idle" || (known.state === "ended" && !known.isNeeded)) {
     ports.janitor.remove(runId);
   } else if (!reported.has(runId)) {
     reported.add(runId);
@@ -94,22 +104,28 @@ async function lookInto(
 
 async function whatIsKnown(
   runId: string,
-  { clock, platform, log, epoch }: OrphanPorts,
+  { clock, platform, log, epoch, owners }: Seen,
   parent: AbortSignal,
 ): Promise<Known> {
   const bound = (what: string) => ({ what, ms: callMs(), parent });
   const fact = await bounded(clock, bound("Inspecting a run"), (call) =>
     platform.inspect(runId, call),
   );
+  // An object goes on from a run only with its outcome stored.
+  const isJudged = fact.uid !== undefined && owners.has(fact.uid);
+  const ended = (outcome: RunOutcome): Known => {
+    return { state: "ended", isNeeded: !isJudged && !leavesNothing(outcome) };
+  };
   if (fact.runner === "gone" && fact.workersAlive === 0) {
     const outcome = await bounded(clock, bound("Collecting a run"), (call) =>
       platform.collect(runId, call),
     );
-    return { state: "ended", outcome };
+    return ended(outcome);
   }
   const connection = platform.connect(runId, epoch);
   try {
-    return await ask(connection, clock, parent);
+    const answer = await ask(connection, clock, parent);
+    return typeof answer === "string" ? { state: answer } : ended(answer);
   } catch (error) {
     log.debug("A run that no object names does not answer", { error: messageOf(error) });
     return { state: "goes-on" };
@@ -122,18 +138,18 @@ async function ask(
   connection: RunnerConnection,
   clock: Clock,
   parent: AbortSignal,
-): Promise<Known> {
+): Promise<RunOutcome | "idle" | "goes-on"> {
   const greeting = { what: "Greeting a runner", ms: helloMs(), parent };
   const hello = await bounded(clock, greeting, (call) => connection.hello(call));
-  if (!hello.started) return { state: "idle" };
-  if (!hello.finished) return { state: "goes-on" };
+  if (!hello.started) return "idle";
+  if (!hello.finished) return "goes-on";
   const hearing = { what: "Hearing a run's outcome", ms: callMs(), parent };
   return await bounded(clock, hearing, async (call) => {
     const place = { fromSequence: 1, logOffset: Number.MAX_SAFE_INTEGER };
     for await (const event of connection.watch(place, call)) {
-      if (event.type === "outcome") return { state: "ended", outcome: event.outcome };
+      if (event.type === "outcome") return event.outcome;
     }
-    return { state: "goes-on" };
+    return "goes-on";
   });
 }
 

@@ -59,6 +59,13 @@ export interface SupervisorPorts {
   changed(key: ObjectKey): void;
 }
 
+/** What the object says of its run, besides the intent. */
+export interface RunBackground {
+  /** Resources that an apply is known to change; 0 if that is not known. */
+  readonly planned: number;
+  readonly uid: string | undefined;
+}
+
 /** What came of one look at the run: the next follows after so many ms, or there is none. */
 type Round = number | "ended";
 
@@ -73,7 +80,7 @@ type Round = number | "ended";
 export class Supervisor {
   readonly key: ObjectKey;
   readonly run: RunStatus;
-  readonly #planned: number;
+  readonly #about: RunBackground;
   readonly #ports: SupervisorPorts;
   readonly #sink: LogSink;
   readonly #ended = new AbortController();
@@ -99,9 +106,8 @@ export class Supervisor {
   /** Ends the pause or the talk that goes on, so that the run is looked at again at once. */
   #interruption = new AbortController();
 
-  /** `planned`: resources that an apply is known to change; 0 if that is not known. */
-  constructor(key: ObjectKey, run: RunStatus, planned: number, ports: SupervisorPorts) {
-    this.#planned = planned;
+  constructor(key: ObjectKey, run: RunStatus, about: RunBackground, ports: SupervisorPorts) {
+    this.#about = about;
     this.key = key;
     this.run = run;
     this.#ports = ports;
@@ -177,7 +183,7 @@ export class Supervisor {
   live(): LiveRun {
     const { resources } = this.#view;
     const done = [...resources.values()].filter((state) => state !== "started").length;
-    const planned = this.run.operation === "apply" ? this.#planned : 0;
+    const planned = this.run.operation === "apply" ? this.#about.planned : 0;
     const total = Math.max(planned, resources.size);
     return {
       runId: this.run.id,
@@ -280,7 +286,8 @@ export class Supervisor {
     const { clock, platform, runnerEnv } = this.#ports;
     const { env, pod } = await this.#prepare(parent);
     const { id: runId, epoch } = this.run;
-    const launch = { runId, epoch, ...this.key, env: { ...runnerEnv, ...env }, pod };
+    const { uid } = this.#about;
+    const launch = { runId, epoch, ...this.key, uid, env: { ...runnerEnv, ...env }, pod };
     const bound = { what: "Launching the runner", ms: callMs(), parent };
     await bounded(clock, bound, (call) => platform.launch(launch, call));
     if (!this.#launched) {

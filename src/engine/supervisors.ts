@@ -8,7 +8,7 @@ import type { LiveRun, LiveRuns } from "../ports/runs.ts";
 import { messageOf } from "./bounded.ts";
 import type { RunUnderWatch } from "./health.ts";
 import { RunMeter } from "./run-meter.ts";
-import { Supervisor, type SupervisorPorts } from "./supervisor.ts";
+import { type RunBackground, Supervisor, type SupervisorPorts } from "./supervisor.ts";
 
 /** How often silence is looked for besides, which has no event: a rhythm, not a bound. */
 const TICK_MS = 500;
@@ -47,7 +47,8 @@ export class Supervisors implements LiveRuns {
     const current = this.#byKey.get(keyText(key));
     if (current?.run.id === run?.id) return;
     this.#leave(key);
-    if (run !== undefined) this.#begin(key, run, plannedChanges(terraform));
+    const about = { planned: plannedChanges(terraform), uid: terraform.metadata.uid };
+    if (run !== undefined) this.#begin(key, run, about);
   }
 
   /** The object is gone, or names no run. */
@@ -156,8 +157,8 @@ export class Supervisors implements LiveRuns {
     return this.#maxRuns - held.length - claimed.length;
   }
 
-  #begin(key: ObjectKey, run: RunStatus, planned: number): void {
-    const supervisor = new Supervisor(key, run, planned, this.#ports);
+  #begin(key: ObjectKey, run: RunStatus, about: RunBackground): void {
+    const supervisor = new Supervisor(key, run, about, this.#ports);
     this.#byKey.set(keyText(key), supervisor);
     this.#meter.began(key, run);
     supervisor.follow().catch((error: unknown) => {

@@ -59,6 +59,8 @@ export interface RunnerLaunch {
   readonly runId: string;
   readonly namespace: string;
   readonly name: string;
+  /** Of the object; another one of the same name has another. */
+  readonly uid?: string | undefined;
   readonly epoch: number;
   /** Environment of the runner process: allow-list, passed-on names, and the object's own. */
   readonly env: Readonly<Record<string, string>>;
@@ -111,6 +113,8 @@ export interface PlatformFact {
    */
   readonly cutOff?: boolean | undefined;
   readonly place?: RunnerPlace | undefined;
+  /** Of the object that the run was launched for, if its launch said so. */
+  readonly uid?: string | undefined;
 }
 
 /**

@@ -70,6 +70,8 @@ export interface RunIdentity {
   readonly runId: string;
   readonly namespace: string;
   readonly name: string;
+  /** Of the object; runs of before that was noted have none. */
+  readonly uid?: string | undefined;
   readonly epoch: number;
   /** Value of NIGARI_RUN_TOKEN in the run's processes; finds those that left the group. */
   readonly token: string;

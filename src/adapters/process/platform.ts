@@ -107,13 +107,14 @@ export class ProcessPlatform implements RunnerPlatform {
     const run = this.#record(runId);
     await this.#launched(runId);
     const { runner, workers } = run.glance() ?? (await run.look());
+    const uid = run.identity()?.uid;
     if (runner === "gone") await this.#noteEnd(run);
     // One run has its runner, so the next one may be thought of.
     if (runner === "running") this.#spare?.prepare();
     if (runner !== "gone") {
       // Only a runner that lives can have taken one or not.
       const orderTaken = runner === "unknown" ? undefined : hasOrder(run.folder);
-      const living = { runner, proof: undefined, goneAt: undefined };
+      const living = { runner, proof: undefined, goneAt: undefined, uid };
       return { ...living, workersAlive: workers.length, orderTaken };
     }
     const end = run.end();
@@ -126,6 +127,7 @@ export class ProcessPlatform implements RunnerPlatform {
       workersStage,
       ...(onlyLeftovers ? { onlyLeftovers } : {}),
       goneAt: end?.at,
+      uid,
     };
   }
 

@@ -69,8 +69,8 @@ export class RunRecord {
   async begin(launch: RunnerLaunch, made: Omit<RunIdentity, keyof RunnerLaunch>): Promise<boolean> {
     if (this.identity() !== undefined) return false;
     mkdirSync(this.folder.root, { recursive: true, mode: 0o700 });
-    const { runId, namespace, name, epoch } = launch;
-    const identity: RunIdentity = { runId, namespace, name, epoch, ...made };
+    const { runId, namespace, name, uid, epoch } = launch;
+    const identity: RunIdentity = { runId, namespace, name, uid, epoch, ...made };
     await writeDurably(this.folder.identity, JSON.stringify(identity));
     return true;
   }

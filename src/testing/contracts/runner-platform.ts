@@ -109,6 +109,7 @@ export function runnerPlatformContract(
       expect(hello).toMatchObject({ runId: run.launch.runId, started: false, finished: false });
       expect(await platform.list(call())).toEqual([run.launch.runId]);
       expect(await fact(run)).toMatchObject({ runner: "running", proof: undefined });
+      expect((await fact(run)).uid).toBe(run.launch.uid);
     });
 
     test("a plan goes from launch to removal", async () => {

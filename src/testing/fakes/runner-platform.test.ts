@@ -63,7 +63,8 @@ function prepared(operation: "plan" | "apply"): PreparedRun {
   const inputs = [
     { name: "artifact.tar.gz" as const, digest, sizeBytes: ARTIFACT.length, chunks: chunks() },
   ];
-  return { launch: { runId, namespace: "default", name: "one", epoch: 7, env: {} }, inputs, order };
+  const launch = { runId, namespace: "default", name: "one", uid: "u-1", epoch: 7, env: {} };
+  return { launch, inputs, order };
 }
 
 async function bench(): Promise<RunnerPlatformBench> {

@@ -150,7 +150,8 @@ export class FakeRunnerPlatform implements RunnerPlatform {
       const { runner, proof, goneAt, workersAlive } = run;
       const workersStage = runner === "gone" && workersAlive > 0 ? run.stage : undefined;
       const orderTaken = runner === "gone" ? undefined : run.order !== undefined;
-      return { runner, proof, goneAt, workersAlive, workersStage, orderTaken };
+      const { uid } = run.launch;
+      return { runner, proof, goneAt, workersAlive, workersStage, orderTaken, uid };
     });
   }
 

@@ -78,7 +78,8 @@ export class LocalRuns {
   }
 
   launchOf(runId: string): RunnerLaunch {
-    return { runId, namespace: "default", name: "demo", epoch: EPOCH, env: this.#env };
+    const object = { namespace: "default", name: "demo", uid: "u-1" };
+    return { runId, ...object, epoch: EPOCH, env: this.#env };
   }
 
   /** A run that is not launched yet; with a plan it is an apply. */
