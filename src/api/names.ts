@@ -20,17 +20,6 @@ export const MANIFEST = "nigari.dev/manifest";
 /** Label: whose manifests the object comes from. */
 export const APPLIED_BY = "nigari.dev/applied-by";
 
-/**
- * The Lease by which tofu-controller elects its leader. Nigari's controller holds it too, so that
- * never both of them lead; its identity begins with OWN_IDENTITY.
- */
-export const UPSTREAM_LEASE = "1953de50.contrib.fluxcd.io";
-export const OWN_IDENTITY = "nigari/";
-/** Label of a runner's pod and of what belongs to it: the run. */
-export const RUN_LABEL = "nigari.dev/run";
-/** Annotation of a node: the boot id of which a person vouches that nothing lives any more. */
-export const FENCED = "nigari.dev/fenced";
-
 /** Condition types. */
 export const CONDITION = {
   ready: "Ready",

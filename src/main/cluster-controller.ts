@@ -10,12 +10,13 @@ import { type ClusterAccess, findAccess } from "../adapters/kubernetes/kubeconfi
 import { createLeaseLeadership } from "../adapters/kubernetes/lease-leadership.ts";
 import { ApiServerStore } from "../adapters/kubernetes/object-store.ts";
 import { lackingRights } from "../adapters/kubernetes/preflight.ts";
-import { OWN_IDENTITY, RivalLease } from "../adapters/kubernetes/rival-lease.ts";
+import { RivalLease } from "../adapters/kubernetes/rival-lease.ts";
 import { createAnnouncer } from "../adapters/notification/announcer.ts";
 import { createLog } from "../adapters/system/log.ts";
 import { createRegistry, processGauges, type Registry } from "../adapters/system/meters.ts";
 import { systemRandom } from "../adapters/system/random.ts";
 import { createRunLogs } from "../adapters/system/run-logs.ts";
+import { OWN_IDENTITY } from "../api/cluster-names.ts";
 import { selects } from "../api/selector.ts";
 import { EXIT } from "../cli/world.ts";
 import { decide } from "../domain/decide.ts";

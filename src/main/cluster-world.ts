@@ -56,7 +56,7 @@ export async function connectCluster(
   return {
     store,
     logs: new PodLogs({ connection, admin, store, clock }),
-    ...clusterStates(),
+    ...clusterStates(store, clock),
     async live(key, each) {
       const object = await store.get({ kind: "Terraform", ...key }, each);
       return liveBy(object, clock.now());

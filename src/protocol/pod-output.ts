@@ -60,6 +60,18 @@ function journalLine(event: JournalEvent): string {
   return `${JOURNAL}${JSON.stringify(eventToJson(event))}`;
 }
 
+/** What one printed line is. A journal line that is torn or strange tells nothing. */
+export type PrintedLine =
+  | { readonly is: "journal"; readonly event: JournalEvent | undefined }
+  | { readonly is: "remark" }
+  | { readonly is: "log"; readonly text: string };
+
+export function readPodLine(line: string): PrintedLine {
+  if (line.startsWith(JOURNAL)) return { is: "journal", event: eventIn(line) };
+  if (line.startsWith(REMARK)) return { is: "remark" };
+  return { is: "log", text: LIKE_OURS.test(line) ? line.slice(1) : line };
+}
+
 /** What was printed, read again. A journal line that is torn or strange ends the journal. */
 export interface PrintedRun {
   readonly events: readonly JournalEvent[];
@@ -72,13 +84,12 @@ export function readPodOutput(text: string): PrintedRun {
   let offset = 0;
   // What stands behind the last line's end was torn off by the kill.
   for (const line of text.split("\n").slice(0, -1)) {
-    if (line.startsWith(JOURNAL)) {
-      const event = eventIn(line);
-      if (event !== undefined) events.set(event.sequence, event);
-    } else if (!line.startsWith(REMARK)) {
-      const told = LIKE_OURS.test(line) ? line.slice(1) : line;
-      offset += Buffer.byteLength(told) + 1;
-      log.push({ type: "log", offset, line: told });
+    const told = readPodLine(line);
+    if (told.is === "journal" && told.event !== undefined) {
+      events.set(told.event.sequence, told.event);
+    } else if (told.is === "log") {
+      offset += Buffer.byteLength(told.text) + 1;
+      log.push({ type: "log", offset, line: told.text });
     }
   }
   return { events: unbroken(events), log };

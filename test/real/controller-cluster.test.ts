@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { RIVAL_LEASE } from "../../src/adapters/kubernetes/rival-lease.ts";
+import { UPSTREAM_LEASE } from "../../src/api/cluster-names.ts";
 import { withoutCluster } from "../../src/testing/cluster/api-server.ts";
 import { ControllerWorld, until } from "../../src/testing/cluster/controller-world.ts";
 import { Workspace } from "../../src/testing/harness/workspace.ts";
@@ -76,7 +76,7 @@ describe.skipIf(withoutCluster())("a controller on a real API server", { timeout
   });
 
   test("while tofu-controller holds its Lease nothing is started, and objects say so", async () => {
-    await world.holdLease(RIVAL_LEASE, "tofu-controller-5d_1");
+    await world.holdLease(UPSTREAM_LEASE, "tofu-controller-5d_1");
     world.start();
     await world.commit("held", MODULE);
     await world.create("held");
@@ -87,9 +87,9 @@ describe.skipIf(withoutCluster())("a controller on a real API server", { timeout
     expect(held).toMatchObject({ status: "True", reason: "OtherControllerLeads" });
     expect(held?.message).toContain("tofu-controller-5d_1, holds Lease flux-system/1953de50");
     expect((await world.terraform("held")).metadata.finalizers).toBeUndefined();
-    await world.holdLease(RIVAL_LEASE, "");
+    await world.holdLease(UPSTREAM_LEASE, "");
     await isReady("held");
-    expect(await world.lease(RIVAL_LEASE)).toMatch(/^nigari\/controller-\d+_/);
+    expect(await world.lease(UPSTREAM_LEASE)).toMatch(/^nigari\/controller-\d+_/);
   });
 
   test("a second controller waits, and goes on at once when the first is stopped", async () => {

@@ -1,11 +1,12 @@
+import { RUN_LABEL } from "../../api/cluster-names.ts";
 import { keyText, type ObjectKey } from "../../api/kinds.ts";
-import { RUN_LABEL } from "../../api/names.ts";
-import { type Stage, stages } from "../../api/terraform.ts";
+import type { Stage } from "../../api/terraform.ts";
 import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ClusterAdmin, ClusterObject } from "../../ports/cluster.ts";
 import { type ObjectStore, StoreError } from "../../ports/object-store.ts";
 import type { LogLine, LogOptions, RunLogs } from "../../ports/runs.ts";
+import { readPodLine } from "../../protocol/pod-output.ts";
 import { ApiError } from "./api-error.ts";
 import type { Connection, Request } from "./connection.ts";
 import { storeError } from "./store-error.ts";
@@ -119,10 +120,12 @@ export class PodLogs implements RunLogs {
     try {
       for await (const line of lines(this.#ports.connection.pieces(request, call))) {
         const { at, text } = stamped(line);
-        stage = stageTold(text) ?? stage;
-        if (isForMachines(text)) continue;
+        const told = readPodLine(text);
+        if (told.is === "journal" && told.event?.type === "stage") stage = told.event.stage;
+        if (told.is === "journal") continue;
         count += 1;
-        if (count > skip) yield { at, runId: pod.runId || pod.name, stage, text };
+        const said = told.is === "log" ? told.text : text;
+        if (count > skip) yield { at, runId: pod.runId || pod.name, stage, text: said };
       }
     } catch (error) {
       if (call.signal.aborted && follow) return;
@@ -155,23 +158,6 @@ function stamped(line: string): { at: string; text: string } {
   return Number.isNaN(Date.parse(at))
     ? { at: "", text: line }
     : { at, text: line.slice(space + 1) };
-}
-
-/** The journal among the lines, which tells when a step began. */
-const JOURNAL = "nigari-journal: ";
-
-function isForMachines(text: string): boolean {
-  return text.startsWith(JOURNAL);
-}
-
-function stageTold(text: string): Stage | undefined {
-  if (!isForMachines(text)) return undefined;
-  try {
-    const entry = JSON.parse(text.slice(JOURNAL.length)) as { stage?: { stage?: unknown } };
-    return stages.find((each) => each === entry.stage?.stage);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Of a container that has not begun, or whose pod is gone. */

@@ -1,12 +1,13 @@
 import { beforeEach, expect, test } from "vitest";
+import { UPSTREAM_LEASE } from "../../api/cluster-names.ts";
 import type { Lease } from "../../api/core.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
 import { seededRandom, VirtualClock } from "../../testing/fakes/clock.ts";
 import { memoryObjectStore } from "../memory/object-store.ts";
-import { RIVAL_LEASE, RivalLease } from "./rival-lease.ts";
+import { RivalLease } from "./rival-lease.ts";
 
 const call = { signal: new AbortController().signal };
-const ref = { kind: "Lease", namespace: "flux-system", name: RIVAL_LEASE } as const;
+const ref = { kind: "Lease", namespace: "flux-system", name: UPSTREAM_LEASE } as const;
 let clock: VirtualClock;
 let store: ObjectStore;
 let stop: AbortController;
@@ -63,7 +64,7 @@ test("a live holder is named; once it renews no more, this goes on", async () =>
     await heldBy("tofu-controller-7_x");
   }
   expect(rival.heldBack()).toBe(
-    `Another controller, tofu-controller-7_x, holds Lease flux-system/${RIVAL_LEASE}; ` +
+    `Another controller, tofu-controller-7_x, holds Lease flux-system/${UPSTREAM_LEASE}; ` +
       "nothing is started while it does. Scale tofu-controller to zero, and this goes on by itself",
   );
   await clock.advance(40_000);

@@ -1,12 +1,7 @@
+import { OWN_IDENTITY, UPSTREAM_LEASE } from "../../api/cluster-names.ts";
 import type { Call } from "../../ports/call.ts";
 import { type Lead, type Leadership, NotLeader, type Rival } from "../../ports/leadership.ts";
 import { createLeaseLeadership, type LeasePorts, type Waiting } from "./lease-leadership.ts";
-
-/** The Lease by which tofu-controller elects its leader, in the namespace that it runs in. */
-export const RIVAL_LEASE = "1953de50.contrib.fluxcd.io";
-
-/** Every Nigari's identity begins so; tofu-controller's begins with a host's name, which cannot. */
-export const OWN_IDENTITY = "nigari/";
 
 /** Between the end of one holding and the next try. */
 const AGAIN_MS = 1_000;
@@ -35,7 +30,7 @@ export class RivalLease implements Rival {
     this.#ports = ports;
     this.#heldBack = `It is not known yet who holds ${this.#text()}`;
     const waiting = (seen: Waiting) => this.#say(this.#wordsOn(seen));
-    const options = { namespace, name: RIVAL_LEASE, identity, waiting };
+    const options = { namespace, name: UPSTREAM_LEASE, identity, waiting };
     this.#leadership = createLeaseLeadership(options, ports);
   }
 
@@ -90,7 +85,7 @@ export class RivalLease implements Rival {
   }
 
   #text(): string {
-    return `Lease ${this.#namespace}/${RIVAL_LEASE}`;
+    return `Lease ${this.#namespace}/${UPSTREAM_LEASE}`;
   }
 
   #say(heldBack: string | undefined): void {

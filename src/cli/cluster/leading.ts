@@ -1,5 +1,5 @@
+import { OWN_IDENTITY, UPSTREAM_LEASE } from "../../api/cluster-names.ts";
 import type { Lease } from "../../api/core.ts";
-import { OWN_IDENTITY, UPSTREAM_LEASE } from "../../api/names.ts";
 import type { Call } from "../../ports/call.ts";
 import type { ClusterAdmin } from "../../ports/cluster.ts";
 import { isStoreError } from "../../ports/object-store.ts";

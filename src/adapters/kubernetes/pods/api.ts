@@ -1,3 +1,4 @@
+import { COLLECT_FINALIZER, RUN_LABEL } from "../../../api/cluster-names.ts";
 import type { Call } from "../../../ports/call.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { RunnerError, type RunnerErrorCode } from "../../../ports/runner.ts";
@@ -5,7 +6,7 @@ import { ApiError } from "../api-error.ts";
 import type { Connection, Request } from "../connection.ts";
 import { askPatiently } from "../patience.ts";
 import type { Manifest } from "./manifest.ts";
-import { COLLECT_FINALIZER, CONTAINER, RUN_LABEL } from "./names.ts";
+import { CONTAINER } from "./names.ts";
 import type { Pod } from "./pod.ts";
 
 const REQUEST_MS = 10_000;

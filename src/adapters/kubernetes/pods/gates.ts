@@ -1,9 +1,10 @@
+import { RUN_LABEL } from "../../../api/cluster-names.ts";
 import type { Call } from "../../../ports/call.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Log } from "../../../ports/log.ts";
 import type { PodApi } from "./api.ts";
 import type { Certificates } from "./certificate.ts";
-import { CERTIFICATE_GATE, CONTAINER, RUN_LABEL } from "./names.ts";
+import { CERTIFICATE_GATE, CONTAINER } from "./names.ts";
 import type { Pod } from "./pod.ts";
 import type { Sight } from "./sight.ts";
 import { keptOf, traceOfPod } from "./traces.ts";

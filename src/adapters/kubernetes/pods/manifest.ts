@@ -1,15 +1,6 @@
+import { COLLECT_FINALIZER, OBJECT, OPERATION, RUN_LABEL } from "../../../api/cluster-names.ts";
 import type { PodWishes, RunnerLaunch } from "../../../ports/runner.ts";
-import {
-  CERTIFICATE_GATE,
-  COLLECT_FINALIZER,
-  CONTAINER,
-  OBJECT,
-  OPERATION,
-  podName,
-  RUN_LABEL,
-  RUNNER_LABEL,
-  RUNNER_PORT,
-} from "./names.ts";
+import { CERTIFICATE_GATE, CONTAINER, podName, RUNNER_LABEL, RUNNER_PORT } from "./names.ts";
 
 /** What every runner pod of this controller has. */
 export interface PodDefaults {

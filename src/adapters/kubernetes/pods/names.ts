@@ -1,25 +1,11 @@
-/** Names by which a cluster knows what Nigari made for a run, and what it holds on to. */
+/** Names of what the platform alone makes and reads; people's tools know `api/cluster-names.ts`. */
 
-/** Label: the run that a pod or Secret is of. */
-export const RUN_LABEL = "nigari.dev/run";
 /** Label, "true": a runner of Nigari; runners keep away from each other by it. */
 export const RUNNER_LABEL = "nigari.dev/runner";
 /** Gate: the pod is not placed before its certificate is there. */
 export const CERTIFICATE_GATE = "nigari.dev/certificate";
-/**
- * Finalizer: whoever deletes the pod, its object stays until the kubelet's word of the container's
- * end has been read. Without it, that word would be lost, and an apply could wait for ever.
- */
-export const COLLECT_FINALIZER = "nigari.dev/collect";
-/** Annotations of the pod: what the run is for, and the leadership that ordered it. */
-export const OPERATION = "nigari.dev/operation";
-export const OBJECT = "nigari.dev/terraform";
-/** Annotations of the Secret, which outlives the pod: where the runner gave its last sign. */
+/** Annotation of the Secret, which outlives the pod: the pod whose runner gave its last sign. */
 export const POD_UID = "nigari.dev/pod-uid";
-export const NODE = "nigari.dev/node";
-export const BOOT_ID = "nigari.dev/boot-id";
-/** Annotation of a node: the boot id whose processes a person vouches to be dead. */
-export const FENCED = "nigari.dev/fenced";
 /** Taint of a node by which a person vouches that it is off. */
 export const OUT_OF_SERVICE = "node.kubernetes.io/out-of-service";
 

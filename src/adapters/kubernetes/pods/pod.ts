@@ -1,4 +1,5 @@
-import { FENCED, OUT_OF_SERVICE } from "./names.ts";
+import { FENCED } from "../../../api/cluster-names.ts";
+import { OUT_OF_SERVICE } from "./names.ts";
 
 /** A pod as the API server has it, as far as it is read here. */
 export interface Pod {

@@ -1,3 +1,4 @@
+import { RUN_LABEL } from "../../../api/cluster-names.ts";
 import { timeText } from "../../../domain/time.ts";
 import type { Call } from "../../../ports/call.ts";
 import type { Clock, Random } from "../../../ports/clock.ts";
@@ -7,7 +8,6 @@ import type { Connection } from "../connection.ts";
 import { WatchCache } from "../watch-cache.ts";
 import type { PodApi } from "./api.ts";
 import { type ProvenEnd, provenEnd } from "./evidence.ts";
-import { RUN_LABEL } from "./names.ts";
 import { RunNews } from "./news.ts";
 import { type NodeView, nodeView, type Pod } from "./pod.ts";
 import { bootIdAtSign, type KeptTrace, keptOf, traceOfPod, traceOfSecret } from "./traces.ts";

@@ -1,8 +1,9 @@
+import { BOOT_ID, NODE, OBJECT, OPERATION, RUN_LABEL } from "../../../api/cluster-names.ts";
 import type { Operation } from "../../../api/terraform.ts";
 import type { SecretHead } from "./api.ts";
 import type { RunTrace } from "./evidence.ts";
 import { runnerStatus } from "./evidence.ts";
-import { BOOT_ID, NODE, OBJECT, OPERATION, POD_UID, RUN_LABEL } from "./names.ts";
+import { POD_UID } from "./names.ts";
 import type { NodeView, Pod } from "./pod.ts";
 
 /** A node may be a moment late to tell its new boot id; older containers are of what it tells. */
