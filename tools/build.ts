@@ -38,6 +38,7 @@ const metafiles = [
   await bundle("runner", {}),
   // In an image there is no package.json to ask.
   await bundle("runner-pod", { define: { "process.env.NIGARI_BUILD_VERSION": version() } }),
+  await bundle("controller", {}),
 ].filter((each) => each !== undefined);
 writeFileSync(join(making, "THIRD-PARTY-LICENSES.txt"), licences(metafiles));
 putInPlace();

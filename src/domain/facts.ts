@@ -43,6 +43,8 @@ export interface EngineFact {
   /** A slot for one more run is free. */
   readonly slotFree: boolean;
   readonly lostApply: LostApplyPolicy;
+  /** Runners are pods, so that all of a spec's pod template is obeyed. */
+  readonly runnersArePods?: boolean;
   /** Why nothing may be started, in words that name the other controller; undefined: all may. */
   readonly heldBack?: string | undefined;
   /** Identity for a run that this pass may start, made beforehand so that decide stays pure. */

@@ -10,6 +10,8 @@ export type FieldRule<T> = "obeyed" | LaterRule | NoMeaningRule | { readonly par
 interface LaterRule {
   /** What a person does instead, as an imperative. */
   readonly mend: string;
+  /** It is obeyed where runners are pods. */
+  readonly obeyedInPods?: true;
 }
 
 /** It is taken, and there is nothing that it could change. */
@@ -29,7 +31,7 @@ type PodTemplate = NonNullable<TerraformSpec["runnerPodTemplate"]>;
 type PodSpec = NonNullable<PodTemplate["spec"]>;
 
 const custom = later("write the backend in spec.backendConfig.customConfiguration");
-const noPod = later("remove it, for runners are no pods here");
+const noPod: LaterRule = { mend: "remove it, for runners are no pods here", obeyedInPods: true };
 const noLabels: NoMeaningRule = { noMeaning: "there is no pod that could bear them" };
 const noNode: NoMeaningRule = { noMeaning: "there is one machine, and nothing to choose" };
 
@@ -37,7 +39,9 @@ const backendConfig: FieldRules<Backend> = {
   customConfiguration: "obeyed",
   disable: "obeyed",
   secretSuffix: "obeyed",
-  inClusterConfig: later("name a kubeconfig in spec.backendConfig.configPath"),
+  inClusterConfig: {
+    ...{ mend: "name a kubeconfig in spec.backendConfig.configPath", obeyedInPods: true },
+  },
   configPath: "obeyed",
   labels: "obeyed",
 };
@@ -120,8 +124,8 @@ export interface FieldInTheWay {
 }
 
 /** Fields that the spec really uses and this version does not obey, in the order of the table. */
-export function fieldsInTheWay(spec: TerraformSpec): FieldInTheWay[] {
-  const found = offending(spec, fieldRules, "");
+export function fieldsInTheWay(spec: TerraformSpec, inPods = false): FieldInTheWay[] {
+  const found = offending({ value: spec, rules: fieldRules, prefix: "" }, inPods);
   // The custom configuration replaces everything else that spec.backendConfig can say.
   const replaced = (spec.backendConfig?.customConfiguration ?? "") !== "";
   return found
@@ -129,13 +133,22 @@ export function fieldsInTheWay(spec: TerraformSpec): FieldInTheWay[] {
     .map((each) => ({ ...each, path: `spec.${each.path}` }));
 }
 
-function offending(value: unknown, rules: object, prefix: string): FieldInTheWay[] {
+interface Looked {
+  readonly value: unknown;
+  readonly rules: object;
+  readonly prefix: string;
+}
+
+function offending({ value, rules, prefix }: Looked, inPods: boolean): FieldInTheWay[] {
   if (typeof value !== "object" || value === null) return [];
   const held = value as Record<string, unknown>;
   return Object.entries(rules as Record<string, FieldRule<object>>).flatMap(([name, rule]) => {
     const path = `${prefix}${name}`;
     if (rule === "obeyed" || "noMeaning" in rule || isDefault(path, held[name])) return [];
-    if ("parts" in rule) return offending(held[name], rule.parts, `${path}.`);
+    if ("parts" in rule) {
+      return offending({ value: held[name], rules: rule.parts, prefix: `${path}.` }, inPods);
+    }
+    if (inPods && rule.obeyedInPods === true) return [];
     return [{ path, mend: rule.mend }];
   });
 }

@@ -92,6 +92,7 @@ export async function gather(
       shuttingDown: ports.stopping(),
       slotFree: supervisors.slotFree(key),
       lostApply: ports.options.lostApply,
+      runnersArePods: ports.options.runnersArePods,
       heldBack: ports.rival?.heldBack(),
       nextRunId: `${ports.epoch}-${ports.random.hex(6)}`,
       jitter: ports.random.next(),

@@ -48,6 +48,8 @@ export interface EngineOptions {
   readonly crossNamespaceRefs: boolean;
   /** Whether an object with these labels is this engine's to work on. */
   readonly isOurs: (labels: Readonly<Record<string, string>> | undefined) => boolean;
+  /** Runners are pods. */
+  readonly runnersArePods: boolean;
   /** The store forgets events by itself, as a cluster does: none is counted or removed. */
   readonly eventsExpire: boolean;
   /**
@@ -64,5 +66,6 @@ export const engineDefaults: Omit<EngineOptions, "digestKey"> = {
   runnerEnv: {},
   crossNamespaceRefs: false,
   isOurs: () => true,
+  runnersArePods: false,
   eventsExpire: false,
 };

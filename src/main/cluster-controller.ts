@@ -49,6 +49,8 @@ export interface ClusterParts {
   readonly store: ApiServerStore;
   /** Where the controller lives. */
   readonly namespace: string;
+  /** Name of the Lease in that namespace by which the leader is elected. */
+  readonly leaseName: string;
   /** Of this process, unique; begins with OWN_IDENTITY. */
   readonly identity: string;
   readonly dataDir: string;
@@ -62,6 +64,7 @@ export interface RunnerParts {
   readonly platform: RunnerPlatform;
   readonly door: StateDoor | undefined;
   readonly runnerEnv: Readonly<Record<string, string>>;
+  readonly runnersArePods: boolean;
   close(): Promise<void>;
 }
 export type MakeRunnerParts = (cluster: ClusterParts, signal: AbortSignal) => Promise<RunnerParts>;
@@ -170,6 +173,7 @@ async function clusterParts(
   const identity = `${OWN_IDENTITY}${env.POD_NAME ?? hostname()}_${systemRandom.hex(6)}`;
   return {
     ...{ settings, access, connection, store, namespace, identity, dataDir },
+    leaseName: leaseNameOf(settings),
     ...{ clock, log, meters },
   };
 }
@@ -241,15 +245,15 @@ async function oneTerm(
 }
 
 /** Shards have Leases of their own: each leads the objects that its selector names. */
-function leadershipOf({ settings, store, clock, namespace, identity }: ClusterParts): Leadership {
-  const { selector } = settings;
-  const shard = selector === undefined ? "" : `-${shortDigest(JSON.stringify(selector))}`;
-  const options = { namespace, name: `nigari-controller${shard}`, identity };
-  return createLeaseLeadership(options, { store, clock, random: systemRandom });
+function leaseNameOf({ selector }: ControllerSettings): string {
+  if (selector === undefined) return "nigari-controller";
+  const digest = createHash("sha256").update(JSON.stringify(selector)).digest("hex");
+  return `nigari-controller-${digest.slice(0, 10)}`;
 }
 
-function shortDigest(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 10);
+function leadershipOf({ leaseName, store, clock, namespace, identity }: ClusterParts): Leadership {
+  const options = { namespace, name: leaseName, identity };
+  return createLeaseLeadership(options, { store, clock, random: systemRandom });
 }
 
 interface TermParts {
@@ -261,7 +265,7 @@ interface TermParts {
 
 function engineOf(
   cluster: ClusterParts,
-  { platform, door, runnerEnv }: RunnerParts,
+  { platform, door, runnerEnv, runnersArePods }: RunnerParts,
   { leadership, rival, digestKey, signal }: TermParts,
 ): Engine {
   const { settings, store, dataDir, clock, log, meters } = cluster;
@@ -285,6 +289,7 @@ function engineOf(
       lostApply: settings.lostApply,
       crossNamespaceRefs: settings.crossNamespaceRefs,
       runnerEnv,
+      runnersArePods,
       digestKey,
       eventsExpire: true,
       ...(selector === undefined ? {} : { isOurs: (labels) => selects(selector, labels) }),

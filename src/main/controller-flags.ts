@@ -26,8 +26,12 @@ export const controllerFlags = {
   "no-cross-namespace-refs": { takes: "switch", about: "the same, turned round" },
   "log-encoding": { takes: "text", about: "json (default) or console" },
   "log-level": { takes: "text", about: "trace, debug, info (default) or error" },
-  "runner-grpc-port": { takes: "count", about: "the port of runner pods, 30000" },
-  "runner-creation-timeout": { takes: "duration", about: "how long a runner pod may take" },
+  "runner-grpc-port": { takes: "count", about: "", unused: "runners listen on 30000" },
+  "runner-creation-timeout": {
+    takes: "duration",
+    about: "",
+    unused: "a pod that does not come up is told at once and given up in the end",
+  },
   "requeue-dependency": { takes: "duration", about: "", unused: "dependants are woken at once" },
   "http-retry": { takes: "count", about: "", unused: "artifacts are fetched apart from passes" },
   "ca-cert-validity-duration": { takes: "duration", about: "", unused: OWN_CERTIFICATES },
@@ -61,6 +65,10 @@ export const controllerFlags = {
   context: { takes: "text", about: "entry of the kubeconfig" },
   "data-dir": { takes: "text", about: "folder for logs and artifacts (NIGARI_DATA_DIR)" },
   "runner-image": { takes: "text", about: "image of runner pods (RUNNER_POD_IMAGE)" },
+  "runner-image-pull-secrets": {
+    takes: "text",
+    about: "names with commas between, of Secrets in the objects' namespaces",
+  },
   "tofu-controller-namespace": {
     takes: "text",
     about: "where tofu-controller's leader Lease lies; the controller's own without it",

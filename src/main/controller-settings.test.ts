@@ -21,7 +21,6 @@ test("the arguments of tofu-controller's own chart are understood, none stops th
   expect(found).toMatchObject({
     ...{ maxRuns: 24, crossNamespaceRefs: true, ownNamespaceOnly: false },
     eventsAddress: "http://notification-controller.flux-system.svc.cluster.local./",
-    runner: { creationTimeoutMs: 300_000, port: 30_000 },
     log: { format: "json", level: "info" },
   });
   expect(found.warnings).toHaveLength(1);

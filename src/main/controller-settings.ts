@@ -1,5 +1,4 @@
 import type { LogLevel } from "../adapters/system/log.ts";
-import { parseDuration } from "../api/duration.ts";
 import { parseSelector, type Selector } from "../api/selector.ts";
 import type { MonitoringAddress } from "../server/monitoring.ts";
 import { type GivenFlags, readFlags, switchOf } from "./controller-flags.ts";
@@ -35,8 +34,7 @@ export interface ControllerSettings {
 export interface RunnerSettings {
   /** Undefined: none was named. */
   readonly image: string | undefined;
-  readonly port: number;
-  readonly creationTimeoutMs: number;
+  readonly imagePullSecrets: readonly string[];
 }
 
 /** A flag is wrong; the message names every one that is. */
@@ -84,8 +82,9 @@ export function controllerSettings(words: readonly string[], env: Environment): 
     },
     runner: {
       image: values.get("runner-image") ?? (env.RUNNER_POD_IMAGE || undefined),
-      port: Number(values.get("runner-grpc-port") ?? 30_000),
-      creationTimeoutMs: parseDuration(values.get("runner-creation-timeout") ?? "") ?? 120_000,
+      imagePullSecrets: (values.get("runner-image-pull-secrets") ?? "")
+        .split(",")
+        .filter((each) => each !== ""),
     },
     warnings: warningsOf(given),
   };

@@ -187,7 +187,8 @@ function rows(rules: object, prefix: string): string[][] {
     if (rule === "obeyed") return [[`\`${path}\``, "yes", ""]];
     if ("noMeaning" in rule) return [[`\`${path}\``, "taken", rule.noMeaning]];
     if ("parts" in rule) return rows(rule.parts, `${path}.`);
-    return [[`\`${path}\``, "not yet", rule.mend]];
+    const state = rule.obeyedInPods === true ? "in a cluster" : "not yet";
+    return [[`\`${path}\``, state, rule.mend]];
   });
 }
 

@@ -64,6 +64,15 @@ export function createLeaseLeadership(options: LeaseOptions, ports: LeasePorts):
   };
 }
 
+/** The newest epoch that anybody has led with, by this Lease; 0 if nobody has. */
+export async function newestEpoch(
+  store: ObjectStore,
+  { namespace, name }: Pick<LeaseOptions, "namespace" | "name">,
+  call: Call,
+): Promise<number> {
+  return epochOf(await store.get({ kind: "Lease", namespace, name }, call));
+}
+
 /** What was last seen of the Lease, and since when it has been like that. */
 interface Sighting {
   version: string | undefined;

@@ -14,7 +14,7 @@ import { type Outcome, type Pass, parked, warning } from "../pass.ts";
  */
 export function admit(pass: Pass): Outcome | undefined {
   const { spec } = pass.terraform;
-  const fields = fieldsInTheWay(spec);
+  const fields = fieldsInTheWay(spec, pass.observed.engine.runnersArePods);
   if (fields.length > 0) {
     const named = fields.map((each) => `${each.path} (${each.mend})`).join(", ");
     const message = `Not obeyed by this version, so nothing is touched: ${named}`;

@@ -40,7 +40,7 @@ const makeRunners: MakeRunnerParts = async ({ dataDir, log }, signal) => {
     ...{ clock, random: systemRandom, log },
   });
   return {
-    ...{ platform, door },
+    ...{ platform, door, runnersArePods: false },
     runnerEnv: { ...childEnvironment(process.env, []).env, NIGARI_TOFU: pinnedTools().tofu },
     async close() {
       await close({ signal: clock.deadline("Closing", 10_000) });
