@@ -73,9 +73,9 @@ describe("on one machine", () => {
   test("a backend in a cluster is written down, and its Secret cannot be looked at", () => {
     const spec = { backendConfig: { secretSuffix: "x", inClusterConfig: true } };
     const written = { is: "written", text: text({ suffix: '"x"' }) };
-    for (const door of [undefined, {}]) {
+    for (const door of [undefined, { inSecrets: false }]) {
       expect(backendOf(terraformOf(spec), door)).toEqual(written);
     }
-    expect(backendOf(terraformOf({}), {})).toEqual({ is: "door" });
+    expect(backendOf(terraformOf({}), { inSecrets: false })).toEqual({ is: "door" });
   });
 });

@@ -23,6 +23,7 @@ export function platformBearing(platform: RunnerPlatform, epoch: number): Runner
 export function doorBearing(door: StateDoor, epoch: number): StateDoor {
   const by = (call: Call): Call => ({ ...call, epoch });
   return {
+    inSecrets: door.inSecrets,
     access: (state, runId, call) => door.access(state, runId, by(call)),
     revoke: (runId, proof, call) => door.revoke(runId, proof, by(call)),
     lock: (state, call) => door.lock(state, by(call)),

@@ -27,7 +27,7 @@ export interface StateSecret {
  */
 export interface StateDoor {
   /** States lie in Secrets, as OpenTofu's backend "kubernetes" writes them. */
-  readonly inSecrets?: boolean;
+  readonly inSecrets: boolean;
   /** HCL and environment by which a run reaches this state. The password is in `env` alone. */
   access(state: StateId, runId: string, call: Call): Promise<StateAccess>;
   /** The run's later writes are kept aside, never current; it may still read. */
@@ -70,7 +70,7 @@ export interface StateAccess {
  * kept aside. The same contract suite runs on every implementation
  * (`src/testing/contracts/state-storage.ts`).
  */
-export interface StateStorage extends Omit<StateDoor, "access"> {
+export interface StateStorage extends Omit<StateDoor, "access" | "inSecrets"> {
   /**
    * Adds a password of this run, by its SHA-256; earlier ones stay good. Fails with `StateRefused`
    * if the run is revoked or has access to another state, and with `EpochOver` as `access` does.

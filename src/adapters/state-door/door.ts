@@ -14,6 +14,7 @@ export interface StateDoorParts {
 /** The door as the engine sees it: a storage with an address, of which passwords are handed out. */
 export function createStateDoor({ storage, log, random, address }: StateDoorParts): StateDoor {
   return {
+    inSecrets: false,
     async access(state, runId, call) {
       const password = random.hex(32);
       const access = accessTo(state, address, { runId, password });

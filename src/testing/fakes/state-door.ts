@@ -5,6 +5,7 @@ import { EpochOver, type StateAccess, type StateDoor, type StateId } from "../..
 
 /** A door whose states nobody reads: it notes what the engine asks of it, and answers as told. */
 export class FakeStateDoor implements StateDoor {
+  readonly inSecrets = false;
   /** Ids of revoked runs. */
   readonly revoked = new Set<string>();
   readonly released: string[] = [];
