@@ -1,7 +1,8 @@
 import { keyOf } from "../api/kinds.ts";
-import { FINALIZER, REASON, type Reason } from "../api/names.ts";
+import { DEPENDENCY_FINALIZER_PREFIX, FINALIZER, REASON, type Reason } from "../api/names.ts";
 import type { Terraform } from "../api/terraform.ts";
 import type { Effect, FailedEffect, RunOutcome } from "../domain/facts.ts";
+import { isOfDependant } from "../domain/steps/finalize.ts";
 import type { Call } from "../ports/call.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -60,9 +61,10 @@ const deeds: { readonly [K in Effect["do"]]: Do<K> } = {
     work.terraform = await setFinalizers(work, [...finalizers, FINALIZER], store, call);
   },
   "remove-finalizer": async (_effect, work, { store }, call) => {
+    await leaveDependencies(work.terraform, store, call);
     const finalizers = work.terraform.metadata.finalizers ?? [];
-    if (!finalizers.includes(FINALIZER)) return;
-    const rest = finalizers.filter((each) => each !== FINALIZER);
+    const rest = finalizers.filter((each) => each !== FINALIZER && !isOfDependant(each));
+    if (rest.length === finalizers.length) return;
     work.terraform = await setFinalizers(work, rest, store, call);
   },
   "save-plan": async ({ runId, planId }, work, { store, platform }, call) => {
@@ -191,6 +193,31 @@ async function setFinalizers(
     // Removing the last finalizer of a deleted object is its end; an answer lost says no more.
     if (isStoreError(error, "NotFound")) return { ...work.terraform, metadata };
     throw error;
+  }
+}
+
+/**
+ * tofu-controller marked what an object depends on with a finalizer of its name, which would hold
+ * the dependency for ever once nobody of that name is left.
+ */
+async function leaveDependencies(
+  terraform: Terraform,
+  store: ObjectStore,
+  call: Call,
+): Promise<void> {
+  const own = keyOf(terraform);
+  const mark = `${DEPENDENCY_FINALIZER_PREFIX}${own.name}`;
+  for (const { name, namespace = own.namespace } of terraform.spec.dependsOn ?? []) {
+    const found = await store.get({ kind: "Terraform", namespace, name }, call);
+    const { finalizers = [] } = found?.metadata ?? {};
+    if (found === undefined || !finalizers.includes(mark)) continue;
+    const rest = finalizers.filter((each) => each !== mark);
+    try {
+      const metadata = { ...found.metadata, finalizers: rest };
+      await store.update({ ...found, metadata }, "main", call);
+    } catch (error) {
+      if (!isStoreError(error, "NotFound")) throw error;
+    }
   }
 }
 

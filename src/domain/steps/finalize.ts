@@ -1,5 +1,10 @@
 import { formatDuration } from "../../api/duration.ts";
-import { DELETION_POLICY, FINALIZER, REASON } from "../../api/names.ts";
+import {
+  DELETION_POLICY,
+  DEPENDENCY_FINALIZER_PREFIX,
+  FINALIZER,
+  REASON,
+} from "../../api/names.ts";
 import { retryIntervalMs } from "../backoff.ts";
 import { orphanWay } from "../deletion.ts";
 import { deletionPolicy, leavesResources } from "../deletion-policy.ts";
@@ -27,14 +32,37 @@ import { suspend } from "./suspend.ts";
  */
 export function finalize(pass: Pass): Outcome | undefined {
   if (!pass.deleting) return undefined;
-  if (pass.terraform.metadata.finalizers?.includes(FINALIZER) !== true) return nothingToDo(pass);
+  const held = heldBy(pass);
+  if (held === "others") return nothingToDo(pass);
   // Who orphans has said what is to become of everything; nothing is started for it.
   const suspended = leavesResources(pass.terraform) ? undefined : suspend(pass);
   if (suspended !== undefined) return suspended;
   const { dependants } = pass.observed;
   if (!hasNoDependants(dependants)) return blocked(pass, [...dependants].sort());
+  if (held === "left-over") return freed(pass);
   const made = mayHaveResources(pass);
   return made && wantsDestroy(pass) ? destroy(pass) : cleanUp(pass, made);
+}
+
+/** "left-over": what tofu-controller did is done, but for finalizers of dependants. */
+function heldBy({ terraform }: Pass): "us" | "left-over" | "others" {
+  const { finalizers = [] } = terraform.metadata;
+  if (finalizers.includes(FINALIZER)) return "us";
+  return finalizers.some(isOfDependant) ? "left-over" : "others";
+}
+
+/** tofu-controller notes dependants so; Nigari asks which there are. */
+export function isOfDependant(finalizer: string): boolean {
+  return finalizer.startsWith(DEPENDENCY_FINALIZER_PREFIX);
+}
+
+function freed(pass: Pass): Outcome {
+  return {
+    why: "deletion: no dependant is left, the object is let go",
+    fields: pass.fields,
+    standing: { is: "unchanged" },
+    before: [{ do: "remove-finalizer" }],
+  };
 }
 
 /** Upstream's words, and what they leave open: some of those named may be on their way out. */

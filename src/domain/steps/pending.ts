@@ -99,7 +99,10 @@ function dropped(pass: Pass, planId: string, why: string): Pass {
   return {
     ...pass,
     staleBecause: message,
-    fields: change(pass.fields, { plan: nothingPending(pass.fields.plan) }),
+    fields: change(pass.fields, {
+      // Of a plan that tofu-controller showed, its id alone tells: no other plan may have it.
+      plan: { shown: planId, ...nothingPending(pass.fields.plan) },
+    }),
     effects: {
       before: [...before, { do: "delete-plan" }],
       after: [...after, normal(REASON.planStale, message)],
