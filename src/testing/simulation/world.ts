@@ -16,6 +16,7 @@ import type { Log, LogFields } from "../../ports/log.ts";
 import type { Meters } from "../../ports/meters.ts";
 import type { ObjectStore } from "../../ports/object-store.ts";
 import type { StartOrder } from "../../ports/runner.ts";
+import type { StateDoor } from "../../ports/state.ts";
 import { seededRandom, VirtualClock } from "../fakes/clock.ts";
 import type { RunScript } from "../fakes/fake-run.ts";
 import { FakeLeadership } from "../fakes/leadership.ts";
@@ -30,6 +31,8 @@ export interface WorldOptions {
   readonly meters?: Meters;
   /** How runs are to go. */
   readonly script?: (order: StartOrder) => RunScript;
+  /** What keeps the states, on the world's store; a fake that notes what it is asked by default. */
+  readonly door?: (store: ObjectStore) => StateDoor;
 }
 
 /** One engine that was started: it lives until it is killed or stopped. */
@@ -253,7 +256,7 @@ export class World {
       platform: mortal("platform", this.platform, life),
       artifacts: mortal("artifacts", this.#artifactStore(), life),
       git: undefined,
-      door: mortal("door", this.door, life),
+      door: mortal("door", this.#options.door?.(this.store) ?? this.door, life),
       logs: mortal("logs", this.logs, life),
       leadership: {
         acquire: async () => {
