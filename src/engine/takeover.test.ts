@@ -22,7 +22,7 @@ const RUNNER_GONE = "app-tf-runner does not exist any more";
 /** A world with a source, in which nothing was done by Nigari so far. */
 async function leftBehind(runnerGone?: string) {
   const world = new World({
-    engine: { inCluster: true },
+    engine: { runnersArePods: true },
     script: () => ({ outputs: [{ name: "hello_world", sensitive: false }] }),
     door: (store) =>
       kubernetesStates(store, {

@@ -1,9 +1,10 @@
 import { Authority } from "../adapters/kubernetes/authority.ts";
-import { formerRunnerGone } from "../adapters/kubernetes/former-runner.ts";
 import { newestEpoch } from "../adapters/kubernetes/lease-leadership.ts";
 import { PodPlatform } from "../adapters/kubernetes/pods/platform.ts";
+import { formerRunnerGone } from "../adapters/kubernetes/states/former-runner.ts";
 import { KubernetesStates } from "../adapters/kubernetes/states/states.ts";
 import { systemRandom } from "../adapters/system/random.ts";
+import type { Call } from "../ports/call.ts";
 import type { MakeRunnerParts } from "./cluster-controller.ts";
 import { type ControllerSettings, WrongFlags } from "./controller-settings.ts";
 
@@ -24,16 +25,18 @@ export function podRunners({ runner }: ControllerSettings, env: Environment): Ma
   }
   return async (cluster, signal) => {
     const { connection, store, namespace, leaseName, settings, clock, log } = cluster;
+    const leaderEpoch = (call: Call) => newestEpoch(store, { namespace, name: leaseName }, call);
     const platform = new PodPlatform({
       ...{ connection, clock, log, random: systemRandom },
       namespace: settings.ownNamespaceOnly ? namespace : undefined,
       authority: new Authority({ namespace, name: AUTHORITY }, { store, clock }),
       defaults: { image, imagePullSecrets, env: handedOn(env) },
-      newestEpoch: (call) => newestEpoch(store, { namespace, name: leaseName }, call),
+      newestEpoch: leaderEpoch,
     });
     await platform.start(signal);
     const door = new KubernetesStates({
       ...{ store, log, clock, random: systemRandom, reach: { by: "pod" } },
+      leaderEpoch,
       formerRunnerGone: (runner, call) => formerRunnerGone(connection, runner, call),
     });
     return { platform, door, runnerEnv: {}, runnersArePods: true, close: async () => {} };

@@ -23,21 +23,19 @@ interface Pod {
  * How it is known that tofu-controller's runner, which took a lock then, has gone since; undefined:
  * it may live. Fails with ApiError where the cluster cannot be asked.
  */
-export function formerRunnerGone(connection: Connection) {
-  return async (
-    { namespace, pod, since }: FormerRunner,
-    call: Call,
-  ): Promise<string | undefined> => {
-    const path = `${pathOf({ group: "", plural: "pods" }, "v1", namespace)}/${pod}`;
-    try {
-      const { value } = await connection.json({ path, limitMs: REQUEST_MS }, call);
-      return goneSince(value as Pod, pod, since);
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404)
-        return `${pod} does not exist any more`;
-      throw error;
-    }
-  };
+export async function formerRunnerGone(
+  connection: Connection,
+  { namespace, pod, since }: FormerRunner,
+  call: Call,
+): Promise<string | undefined> {
+  const path = `${pathOf({ group: "", plural: "pods" }, "v1", namespace)}/${pod}`;
+  try {
+    const { value } = await connection.json({ path, limitMs: REQUEST_MS }, call);
+    return goneSince(value as Pod, pod, since);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return `${pod} does not exist any more`;
+    throw error;
+  }
 }
 
 /** A pod's times are whole seconds: one that is the same second proves nothing. */
