@@ -35,6 +35,14 @@ const cases: Record<string, { seen: Partial<LivenessEvidence>; lagMs?: number; i
     seen: { runner: "running", heard: false, silentMs: 8_000 },
     is: "unreachable",
   },
+  "one that its platform says to wait for a node or an image has not been silent": {
+    seen: { runner: "starting", heard: false, waits: true, silentMs: 300_000 },
+    is: "alive",
+  },
+  "unless its machine is cut off, for which there is nothing to be patient": {
+    seen: { runner: "starting", heard: false, waits: true, cutOff: true, silentMs: 8_000 },
+    is: "unreachable",
+  },
   "a gone runner whose tofu lives may still write": {
     seen: { runner: "gone", workersAlive: 1 },
     is: "unreachable",

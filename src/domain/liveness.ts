@@ -13,6 +13,10 @@ export interface LivenessEvidence {
   readonly rebooted: boolean;
   /** The runner has given a sign of life at least once. */
   readonly heard: boolean;
+  /** Its machine cannot be reached: there is nothing to be patient for. */
+  readonly cutOff?: boolean | undefined;
+  /** The platform itself says that it has not started yet, and what for it waits. */
+  readonly waits?: boolean | undefined;
   /** Milliseconds since the last sign, or since the launch, on a clock that stops in sleep. */
   readonly silentMs: number;
 }
@@ -25,8 +29,11 @@ export function judge(evidence: LivenessEvidence, lagMs: number): LivenessVerdic
   const { runner, silentMs } = evidence;
   if (isProvenDead(evidence)) return "dead";
   if (runner === "gone") return "unreachable";
+  // Whether that takes too long is for the time limit of a launch to say.
+  if (evidence.waits === true && evidence.cutOff !== true) return "alive";
   const silence = silentMs - Math.max(0, lagMs);
   if (silence < suspectAfterMs()) return "alive";
-  const patience = evidence.heard || runner === "running" ? unreachableAfterMs() : bringUpMs();
+  const isUp = evidence.heard || runner === "running" || evidence.cutOff === true;
+  const patience = isUp ? unreachableAfterMs() : bringUpMs();
   return silence < patience ? "suspect" : "unreachable";
 }

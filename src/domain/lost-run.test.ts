@@ -35,6 +35,7 @@ const facts: Record<Situation, Partial<RunFact>> = {
   silent: { verdict: "unreachable", silentMs: 9_000 },
   "silent-long": { verdict: "unreachable", silentMs: 30_000 },
   idle: { verdict: "unreachable", silentMs: 30_000, workersAlive: 0 },
+  "cut-off": { verdict: "unreachable", silentMs: 9_000, cutOff: true, workersAlive: undefined },
   orphaned: { verdict: "unreachable", runner: "gone", proof: "killed by signal 9" },
   "left-over": {
     verdict: "unreachable",
@@ -73,6 +74,7 @@ const expected: Record<Phase, Record<Situation, Measure>> = {
     silent: "wait",
     "silent-long": "end",
     idle: "end",
+    "cut-off": "retry",
     orphaned: "end",
     "left-over": "end",
     unclear: "wait",
@@ -84,6 +86,7 @@ const expected: Record<Phase, Record<Situation, Measure>> = {
     "silent-long": "interrupt",
     idle: "end-runner",
     // The stage was heard from a runner that is gone: its apply may have begun since.
+    "cut-off": "wait",
     orphaned: "watch",
     // Stage and end are both the journal's: nothing that lives can be tofu.
     "left-over": "end",
@@ -95,6 +98,7 @@ const expected: Record<Phase, Record<Situation, Measure>> = {
     silent: "wait",
     "silent-long": "interrupt",
     idle: "end-runner",
+    "cut-off": "wait",
     orphaned: "watch",
     "left-over": "end",
     unclear: "wait",
@@ -105,6 +109,7 @@ const expected: Record<Phase, Record<Situation, Measure>> = {
     silent: "wait",
     "silent-long": "end",
     idle: "end",
+    "cut-off": "wait",
     orphaned: "end",
     "left-over": "end",
     unclear: "wait",
@@ -173,6 +178,58 @@ describe("an apply whose runner is gone in init", () => {
     object.whenDue();
     expect(object.status.run).toMatchObject({ operation: "apply", attempt: 2, planId });
     expect(object.events.at(-1)).toMatch(/^RunRecovered: Attempt 2 of the apply begins/);
+  });
+});
+
+describe("a run in a pod", () => {
+  const place = { pod: "team/demo-tf-runner-1", node: "wyrm2" };
+  const nodeTrouble = "is not heard of since 2026-01-01T05:35:12Z (NodeStatusUnknown)";
+  const cutOff = { ...facts["cut-off"], place: { ...place, nodeTrouble } };
+
+  test("that applies on a node that is cut off says what it waits for, and the ways out", () => {
+    const object = inPhase("writes");
+    object.run(cutOff);
+    expect(object.ready).toMatch(/^Unknown RunnerUnreachable: The runner does not answer during/);
+    expect(object.ready).toContain(
+      `pod team/demo-tf-runner-1 is on node wyrm2, which ${nodeTrouble}`,
+    );
+    expect(object.ready).toContain("when node wyrm2 is back");
+    expect(object.ready).toContain("node.kubernetes.io/out-of-service");
+    expect(object.ready).toContain('"nigari fence wyrm2 --confirm"');
+    expect(object.condition("Stalled")).toBeUndefined();
+    object.run({ ...cutOff, silentMs: 600_000 });
+    expect(object.condition("Stalled")).toMatchObject({ reason: "RunnerUnreachable" });
+    expect(object.asked).toEqual([]);
+  });
+  test("that plans there is begun elsewhere at once, and the node is named", () => {
+    const object = inPhase("reads");
+    object.run(cutOff);
+    expect(object.status.lastRun?.message).toMatch(/on node wyrm2, which is not heard of/);
+    object.whenDue();
+    expect(object.status.run).toMatchObject({ operation: "plan", attempt: 2 });
+  });
+  test("that plans there is not asked to end, whoever orders it: nobody can end it there", () => {
+    const object = inPhase("reads");
+    object.observed.run = { ...(object.observed.run as RunFact), ...cutOff };
+    object.annotate({ [END_RUN]: object.status.run?.id ?? "" });
+    expect(object.asked).not.toContain("terminate-run");
+    expect(object.status.run).toBeUndefined();
+  });
+  test("that has not started says what it waits for, once that takes its time", () => {
+    const object = inPhase("reads");
+    const waits = { ...place, node: undefined, waitsFor: "No node takes the pod: no cpu" };
+    const starting = { runner: "starting", stage: "launch", workersAlive: 0 } as const;
+    object.run({ ...starting, verdict: "alive", stageMs: 1_000, place: waits });
+    expect(object.ready).not.toMatch(/No node/);
+    object.run({ ...starting, verdict: "alive", stageMs: 6_000, place: waits });
+    expect(object.ready).toMatch(/^Unknown Progressing: .* No node takes the pod: no cpu/);
+    object.run({ ...starting, verdict: "alive", stageMs: 631_000, place: waits });
+    expect(object.asked).toContain("terminate-run");
+  });
+  test("that is evicted says so while OpenTofu ends", () => {
+    const object = inPhase("writes");
+    object.run({ verdict: "alive", place: { ...place, stoppedBy: "its pod is evicted" } });
+    expect(object.ready).toMatch(/being stopped: its pod is evicted; OpenTofu is asked to end/);
   });
 });
 

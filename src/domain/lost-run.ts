@@ -23,6 +23,7 @@ export const situations = [
   "silent",
   "silent-long",
   "idle",
+  "cut-off",
   "orphaned",
   "left-over",
   "unclear",
@@ -35,6 +36,7 @@ export const situationText: Readonly<Record<Situation, string>> = {
   silent: "unreachable, not for long",
   "silent-long": "unreachable for 30 s",
   idle: "unreachable for 30 s, and the runner is all that lives of the run",
+  "cut-off": "unreachable, and so is its machine, or nobody knows what became of it there",
   orphaned: "the runner is gone, processes of the run live (unreachable)",
   "left-over": "the runner is gone and tofu has ended, what it left behind lives (unreachable)",
   unclear: "the runner is gone, its processes cannot be counted (unreachable)",
@@ -66,6 +68,10 @@ export interface Answer {
 }
 
 const goOn: Answer = { measure: "go-on", next: "the run goes on" };
+const unproven: Answer = {
+  measure: "wait",
+  next: "nothing is started before it is proven that it cannot write any more",
+};
 const uncounted: Answer = {
   measure: "wait",
   next: "its processes cannot be counted at the moment, and nothing is started before they can",
@@ -80,6 +86,10 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
     },
     "silent-long": { measure: "end", next: "its processes are ended, then a new attempt starts" },
     idle: { measure: "end", next: "it is ended, then a new attempt starts" },
+    "cut-off": {
+      measure: "retry",
+      next: "it is left to itself, for it writes nothing; a new attempt starts elsewhere",
+    },
     orphaned: {
       measure: "end",
       next: "what is left of it is ended, for it writes nothing, then a new attempt starts",
@@ -105,6 +115,7 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
       measure: "end-runner",
       next: "no tofu lives, so it is ended, and what it left is collected",
     },
+    "cut-off": unproven,
     orphaned: {
       measure: "end",
       next: "what is left of it is ended, for nothing was applied; then the plan is tried again",
@@ -133,6 +144,7 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
       measure: "end-runner",
       next: "tofu has ended, so the runner is ended, and what it left is collected",
     },
+    "cut-off": unproven,
     orphaned: {
       measure: "watch",
       next: "tofu goes on and is watched; its result is collected, then a fresh plan is made",
@@ -161,6 +173,7 @@ export const lostRunTable: Readonly<Record<Phase, Readonly<Record<Situation, Ans
       measure: "end",
       next: "it is ended, for the apply is over; a fresh plan reads the outputs",
     },
+    "cut-off": unproven,
     orphaned: {
       measure: "end",
       next: "what is left of it is ended, for the apply is over; a fresh plan reads the outputs",
@@ -213,6 +226,7 @@ export function situationOf(fact: RunFact): Situation {
     return fact.onlyLeftovers === true ? "left-over" : "orphaned";
   }
   if (fact.verdict !== "unreachable") return "answers";
+  if (fact.cutOff === true) return "cut-off";
   if (fact.silentMs < giveUpAfterMs()) return "silent";
   return fact.runner === "running" && fact.workersAlive === 0 ? "idle" : "silent-long";
 }

@@ -213,8 +213,9 @@ export class Supervisor {
   }
 
   #verdict(): LivenessVerdict {
-    const { runner, workersAlive } = this.#platform;
-    const evidence = { runner, workersAlive, rebooted: false, heard: this.#heard };
+    const { runner, workersAlive, cutOff, place } = this.#platform;
+    const waits = runner === "starting" && place?.waitsFor !== undefined;
+    const evidence = { runner, workersAlive, cutOff, waits, rebooted: false, heard: this.#heard };
     return judge({ ...evidence, silentMs: this.#silentMs() }, this.#ports.clock.lagMs());
   }
 

@@ -15,7 +15,7 @@ import {
 import { change, type Outcome, type Pass, wantsDestroy, warning, wordFor } from "../pass.ts";
 import { busyText, followRun, looksAgain, notLaunched } from "../run-notes.ts";
 import { givenUp } from "../run-results.ts";
-import { happened } from "../run-words.ts";
+import { awaitedProof, happened } from "../run-words.ts";
 import type { Trouble } from "../standing.ts";
 import { secondText, timeOf, timeText } from "../time.ts";
 import { lostRun } from "./run-lost.ts";
@@ -43,9 +43,8 @@ export function runUnderWay(pass: Pass): Outcome | undefined {
     case "retry":
       return lostRun(pass, run, fact);
     case "go-on":
-      return fact.launchError === undefined
-        ? watched(pass, followRun(pass, answering(run), fact), undefined)
-        : notLaunched(pass, run, fact);
+      if (fact.launchError !== undefined) return notLaunched(pass, run, fact);
+      return watched(pass, followRun(pass, answering(run), fact), notice(fact));
     case "end":
       return ended(pass, run, fact, measured);
     case "interrupt":
@@ -62,6 +61,20 @@ export function runUnderWay(pass: Pass): Outcome | undefined {
     case "collect":
       return troubled(pass, run, fact, `${measured.next}${processes(fact)}`);
   }
+}
+
+/** A runner that takes longer to start is worth a word. */
+const SLOW_START_MS = 5_000;
+
+/** What is told of a run that goes on: what its runner waits for, or why it is being stopped. */
+function notice(fact: RunFact): Trouble | undefined {
+  const { place, stageMs = 0 } = fact;
+  const told = (message: string) => ({ reason: REASON.progressing, message, needsPerson: false });
+  if (place?.waitsFor !== undefined && stageMs >= SLOW_START_MS) {
+    return told(`The runner has not started yet. ${place.waitsFor}`);
+  }
+  if (place?.stoppedBy === undefined || fact.runner !== "running") return undefined;
+  return told(`The runner is being stopped: ${place.stoppedBy}; OpenTofu is asked to end in order`);
 }
 
 /** A runner that answers again is not ended for its silence. */
@@ -98,9 +111,13 @@ function measure(pass: Pass, run: RunStatus, fact: RunFact): Measured {
   const orphaned = situation === "orphaned" || situation === "left-over";
   const ending = orphaned ? "orphaned" : "unreachable";
   if (situation === "dead") return { ...answer, ending };
+  const isCutOff = situation === "cut-off";
+  // Nobody can end it there, and nobody need.
+  if (isCutOff && phase === "reads") return { ...answer, ending };
   if (pass.terraform.metadata.annotations?.[END_RUN] === run.id) {
     return orderedEnd(pass, run, phase, situation);
   }
+  if (isCutOff) return { ...answer, next: awaitedProof(fact), ending };
   if (phase === "prepares" && neverTakesItsOrder(fact) && overdue(run, fact)) {
     const next = "no tofu lives, so it is ended, and what it left is collected";
     return { measure: "end-runner", next, ending: "overrun" };
@@ -184,7 +201,7 @@ function troubled(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outc
   const outcome = watched(
     pass,
     { ...following, note: message },
-    { reason, message, needsPerson: false },
+    { reason, message, needsPerson: waitsLong(fact) },
   );
   return {
     ...outcome,
@@ -192,6 +209,11 @@ function troubled(pass: Pass, run: RunStatus, fact: RunFact, next: string): Outc
     after: [...(outcome.after ?? []), ...(news ? [warning(reason, message)] : [])],
     recheckMs: 1_000,
   };
+}
+
+/** What cuts a machine off for so long does not pass by itself any more. */
+function waitsLong(fact: RunFact): boolean {
+  return situationOf(fact) === "cut-off" && fact.silentMs >= interruptGraceMs();
 }
 
 function processes(fact: RunFact): string {

@@ -5,6 +5,7 @@ import { type ContainerStatus, type NodeView, nodeView, type Pod } from "./pod.t
 const trace: RunTrace = {
   ...{ runId: "r1", namespace: "team", object: "demo", pod: "demo-tf-runner-r1", podUid: "u1" },
   ...{ operation: "apply", node: "a", bootId: "boot-1" },
+  greeted: true,
 };
 const node: NodeView = {
   ...{ name: "a", bootId: "boot-1", trouble: undefined, outOfService: false, fenced: undefined },
@@ -179,6 +180,11 @@ describe("what is known of a run", () => {
   test("once its object was removed without a word of its kubelet", () => {
     const state = { runner: "unknown", workersAlive: undefined, cutOff: true };
     expect(fact(undefined)).toMatchObject(state);
+  });
+  test("once it has ended and was never greeted: it had no order, so nothing had begun", () => {
+    const silent = { ...trace, greeted: false };
+    const end = provenEnd(silent, pod({ state: ended(1) }), node);
+    expect(end).toMatchObject({ proof: "exited with code 1", neverRan: true });
   });
   test("once it never ran: nothing was ordered", () => {
     const end = { proof: "x", at: "2026-01-01T00:00:00Z", neverRan: true };

@@ -19,6 +19,8 @@ export interface RunTrace {
   readonly node: string | undefined;
   /** That of the node at the runner's last sign of life; undefined: not known for certain. */
   readonly bootId: string | undefined;
+  /** The runner has answered once; before that it is given no order. */
+  readonly greeted: boolean;
 }
 
 /** An end that is proven, and how. */
@@ -26,7 +28,7 @@ export interface ProvenEnd {
   readonly proof: string;
   /** RFC 3339, as the kubelet says; undefined if nobody does. */
   readonly at: string | undefined;
-  /** The runner's container never ran. */
+  /** Nothing of the run had begun. */
   readonly neverRan: boolean;
 }
 
@@ -41,14 +43,16 @@ export function provenEnd(
   pod: Pod | undefined,
   node: NodeView | undefined,
 ): ProvenEnd | undefined {
-  return (pod === undefined ? undefined : endByKubelet(pod)) ?? endByNode(trace, node);
+  const end = (pod === undefined ? undefined : endByKubelet(pod)) ?? endByNode(trace, node);
+  // A runner that never answered was given nothing to do.
+  return end === undefined ? undefined : { ...end, neverRan: end.neverRan || !trace.greeted };
 }
 
 function endByKubelet(pod: Pod): ProvenEnd | undefined {
   const terminated = runnerStatus(pod)?.state?.terminated;
   if (terminated !== undefined) {
     const proof = terminatedText(terminated, pod.spec.nodeName);
-    return { proof, at: terminated.finishedAt, neverRan: false };
+    return { proof, at: terminated.finishedAt ?? undefined, neverRan: false };
   }
   const never = (proof: string): ProvenEnd => ({ proof, at: undefined, neverRan: true });
   const { nodeName } = pod.spec;
@@ -97,10 +101,17 @@ function endByNode(trace: RunTrace, node: NodeView | undefined): ProvenEnd | und
 }
 
 /** The end of a container as the end of "The runner was …" or "The runner is gone (…)". */
-function terminatedText({ exitCode, reason }: Terminated, node: string | undefined): string {
+function terminatedText(
+  { exitCode, reason, message }: Terminated,
+  node: string | undefined,
+): string {
   if (reason === "OOMKilled") return "killed for want of memory (OOMKilled)";
   // What a kubelet says of containers that it does not find again.
   if (exitCode === 255 && reason === "Unknown") return `ended with its node ${node ?? ""}`.trim();
+  if (reason === "ContainerStatusUnknown") return "ended without a trace, says its node";
+  if (reason === "StartError" || reason === "ContainerCannotRun") {
+    return `never started, for its image cannot run the runner: ${message ?? reason}`;
+  }
   if (exitCode > 128 && exitCode < 160) return `killed by signal ${exitCode - 128}`;
   return `exited with code ${exitCode}`;
 }

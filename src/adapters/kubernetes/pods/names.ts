@@ -6,6 +6,8 @@ export const RUNNER_LABEL = "nigari.dev/runner";
 export const CERTIFICATE_GATE = "nigari.dev/certificate";
 /** Annotation of the Secret, which outlives the pod: the pod whose runner gave its last sign. */
 export const POD_UID = "nigari.dev/pod-uid";
+/** Annotation of the Secret, "true": the runner has answered, so it may have its order. */
+export const GREETED = "nigari.dev/greeted";
 /** Taint of a node by which a person vouches that it is off. */
 export const OUT_OF_SERVICE = "node.kubernetes.io/out-of-service";
 

@@ -9,7 +9,6 @@ import {
   type PlatformFact,
   type PodWishes,
   type RunFile,
-  type RunnerConnection,
   RunnerError,
   type RunnerLaunch,
   type RunnerPlatform,
@@ -109,10 +108,11 @@ export class PodPlatform implements RunnerPlatform {
     return platformFact(trace, this.#sight.seen(trace), this.#sight.end(trace));
   }
 
-  connect(runId: string, epoch?: number): RunnerConnection {
+  connect(runId: string, epoch?: number): PodConnection {
     return new PodConnection({
       target: (call) => this.#target(runId, epoch, call),
-      sign: (bootId) => this.#sight.sign(runId, bootId),
+      greeted: (bootId, call) => this.#sight.greeted(runId, bootId, call),
+      sign: () => this.#sight.sign(runId),
     });
   }
 
@@ -146,10 +146,7 @@ export class PodPlatform implements RunnerPlatform {
     const trace = this.#known(runId);
     // Its files were in the pod.
     if (this.#sight.end(trace) !== undefined) return undefined;
-    const connection = new PodConnection({
-      target: (within) => this.#target(runId, call.epoch, within),
-      sign: (bootId) => this.#sight.sign(runId, bootId),
-    });
+    const connection = this.connect(runId, call.epoch);
     try {
       return await connection.readFile(file, call);
     } finally {

@@ -13,8 +13,10 @@ import { RunnerClient, type RunnerTarget } from "../../../protocol/client.ts";
 export interface PodConnectionPorts {
   /** Where the runner is now. Fails with RunnerError("Unavailable") if it has no address yet. */
   target(call: Call): Promise<RunnerTarget>;
-  /** The runner has given a sign of life; with its hello comes its own boot id. */
-  sign(bootId?: string): void;
+  /** The runner has answered; with its hello comes its own boot id. */
+  greeted(bootId: string, call: Call): Promise<void>;
+  /** It has given another sign of life. */
+  sign(): void;
 }
 
 /** A connection to the runner in a pod, found when first used, that notes each sign of life. */
@@ -28,7 +30,7 @@ export class PodConnection implements RunnerConnection {
 
   async hello(call: Call): Promise<RunnerHello> {
     const hello = await (await this.#connected(call)).hello(call);
-    this.#ports.sign(hello.bootId);
+    await this.#ports.greeted(hello.bootId, call);
     return hello;
   }
 

@@ -8,6 +8,7 @@ import type { Connection } from "../connection.ts";
 import { WatchCache } from "../watch-cache.ts";
 import type { PodApi } from "./api.ts";
 import { type ProvenEnd, provenEnd } from "./evidence.ts";
+import { GREETED, POD_UID } from "./names.ts";
 import { RunNews } from "./news.ts";
 import { type NodeView, nodeView, type Pod } from "./pod.ts";
 import { bootIdAtSign, type KeptTrace, keptOf, traceOfPod, traceOfSecret } from "./traces.ts";
@@ -128,23 +129,29 @@ export class Sight {
     this.#traces.set(runId, { ...trace, secret: { ...trace.secret, ...secret } });
   }
 
-  /** The runner has given a sign of life: where it is is noted, for as long as it is certain. */
-  sign(runId: string, bootId: string | undefined): void {
+  /** The runner has answered. That is noted before it can be given its order. */
+  async greeted(runId: string, bootId: string, call: Call): Promise<void> {
+    this.#signs.set(runId, { own: bootId, atMs: this.#ports.clock.monotonic() });
+    const next = this.#placed(runId, bootId, true);
+    if (next === undefined || next.secret[GREETED] === "true") return;
+    await this.#write(next, call);
+  }
+
+  /** The runner lives: where it is is noted, for as long as that is certain. */
+  sign(runId: string): void {
     const nowMs = this.#ports.clock.monotonic();
     const last = this.#signs.get(runId);
-    const own = bootId ?? last?.own;
-    if (last !== undefined && bootId === undefined && nowMs - last.atMs < SIGN_MS) return;
-    this.#signs.set(runId, { own, atMs: nowMs });
-    const trace = this.#traces.get(runId);
-    if (trace === undefined) return;
-    const { pod, node } = this.seen(trace);
-    if (pod === undefined || node === undefined) return;
-    const found = bootIdAtSign({ own, nowMs: this.#ports.clock.now() }, pod, node);
-    const next = { ...trace, node: node.name, bootId: found ?? trace.bootId };
-    this.#traces.set(runId, next);
-    const kept = keptOf(next);
-    const isNew = Object.entries(kept).some(([name, value]) => trace.secret[name] !== value);
-    if (isNew && trace.secret["nigari.dev/pod-uid"] !== undefined) this.#write(next, kept);
+    if (last !== undefined && nowMs - last.atMs < SIGN_MS) return;
+    this.#signs.set(runId, { own: last?.own, atMs: nowMs });
+    const next = this.#placed(runId, last?.own, false);
+    if (next === undefined || next.secret[POD_UID] === undefined) return;
+    const isNew = Object.entries(keptOf(next)).some(([name, value]) => next.secret[name] !== value);
+    if (!isNew) return;
+    const { clock, log } = this.#ports;
+    const signal = clock.deadline("Noting where a runner is", WRITE_MS);
+    this.#write(next, { signal }).catch((error: unknown) =>
+      log.debug("It cannot be noted where a runner is", { error: messageOf(error) }),
+    );
   }
 
   forget(runId: string): void {
@@ -157,15 +164,27 @@ export class Sight {
     return this.#news.listen(this.runs(), signal);
   }
 
-  #write(trace: KeptTrace, annotations: Readonly<Record<string, string>>): void {
-    const { api, clock, log } = this.#ports;
-    const signal = clock.deadline("Noting where a runner is", WRITE_MS);
+  /** The trace with what is known of the runner's place while it gives a sign. */
+  #placed(runId: string, own: string | undefined, greeted: boolean): KeptTrace | undefined {
+    const trace = this.#traces.get(runId);
+    if (trace === undefined) return undefined;
+    const { pod, node } = this.seen(trace);
+    const nowMs = this.#ports.clock.now();
+    const found = pod === undefined ? undefined : bootIdAtSign({ own, nowMs }, pod, node);
+    const next = {
+      ...trace,
+      bootId: found ?? trace.bootId,
+      greeted: trace.greeted || greeted,
+    };
+    this.#traces.set(runId, next);
+    return next;
+  }
+
+  async #write(trace: KeptTrace, call: Call): Promise<void> {
     const at = { namespace: trace.namespace, name: trace.pod };
-    api.patchSecret(at, { metadata: { annotations } }, { signal }).then(
-      () => this.written(trace.runId, annotations),
-      (error: unknown) =>
-        log.debug("It cannot be noted where a runner is", { error: messageOf(error) }),
-    );
+    const annotations = keptOf(trace);
+    await this.#ports.api.patchSecret(at, { metadata: { annotations } }, call);
+    this.written(trace.runId, annotations);
   }
 
   async #readTraces(call: Call): Promise<void> {

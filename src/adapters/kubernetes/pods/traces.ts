@@ -3,7 +3,7 @@ import type { Operation } from "../../../api/terraform.ts";
 import type { SecretHead } from "./api.ts";
 import type { RunTrace } from "./evidence.ts";
 import { runnerStatus } from "./evidence.ts";
-import { POD_UID } from "./names.ts";
+import { GREETED, POD_UID } from "./names.ts";
 import type { NodeView, Pod } from "./pod.ts";
 
 /** A node may be a moment late to tell its new boot id; older containers are of what it tells. */
@@ -26,6 +26,7 @@ export function traceOfPod(pod: Pod): KeptTrace | undefined {
     operation: operationOf(annotations?.[OPERATION]),
     node: pod.spec.nodeName,
     bootId: undefined,
+    greeted: false,
     secret: {},
   };
 }
@@ -42,6 +43,7 @@ export function traceOfSecret({ metadata }: SecretHead): KeptTrace | undefined {
     operation: operationOf(annotations[OPERATION]),
     node: annotations[NODE],
     bootId: annotations[BOOT_ID],
+    greeted: annotations[GREETED] === "true",
     secret: annotations,
   };
 }
@@ -59,6 +61,7 @@ export function keptOf(trace: RunTrace): Record<string, string> {
     [OPERATION]: trace.operation,
     ...(trace.node === undefined ? {} : { [NODE]: trace.node }),
     ...(trace.bootId === undefined ? {} : { [BOOT_ID]: trace.bootId }),
+    ...(trace.greeted ? { [GREETED]: "true" } : {}),
   };
 }
 
