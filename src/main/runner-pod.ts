@@ -127,7 +127,7 @@ function install(folder: string): void {
     if (/^ld-(linux|musl)/.test(name)) put(path, join(libraries, "loader"));
     put(path, join(libraries, name));
   }
-  chmodSync(folder, 0o755);
+  // The folder itself is its volume's, and open to all.
   chmodSync(libraries, 0o755);
   output.say(`installed in ${folder}`);
 }

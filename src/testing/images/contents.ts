@@ -46,9 +46,9 @@ export function ourImages(): Image[] {
       layers: [
         base,
         { "usr/local/bin/tofu": { from: tofu }, ...providerMirror() },
-        { ...manifest, "opt/nigari/dist/runner.js": { from: join(dist, "runner.js") } },
+        { ...manifest, "opt/nigari/dist/runner-pod.js": { from: join(dist, "runner-pod.js") } },
       ],
-      entrypoint: ["/usr/local/bin/node", "/opt/nigari/dist/runner.js"],
+      entrypoint: ["/usr/local/bin/node", "/opt/nigari/dist/runner-pod.js"],
       env: { ...environment, TF_CLI_CONFIG_FILE: "/etc/nigari/tofu.rc" },
     },
     {

@@ -193,6 +193,7 @@ function installer(image: string) {
     volumeMounts: [{ name: "nigari", mountPath: INSTALL_FOLDER }],
     securityContext: HARDENED,
     resources: { requests: { cpu: "10m", memory: "32Mi" } },
+    terminationMessagePolicy: "FallbackToLogsOnError",
   };
 }
 
