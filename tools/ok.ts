@@ -40,6 +40,7 @@ for (const step of steps) {
     process.exit(run.status ?? 1);
   }
 }
+if (!isCi(process.env)) process.stdout.write('ok: left out test/e2e; "make e2e" runs it\n');
 if (treeState() !== before) {
   process.stderr.write(
     "ok: the run changed files; commit what 'npm run generate' writes:\n" +

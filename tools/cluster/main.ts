@@ -2,6 +2,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Cluster, openCluster, startCluster } from "../../src/testing/cluster/cluster.ts";
+import { clearLeftovers } from "../../src/testing/cluster/slots.ts";
 import { buildArchive } from "../../src/testing/images/archives.ts";
 import { build, buildApiServer } from "./build.ts";
 import { faults } from "./faults.ts";
@@ -14,7 +15,7 @@ const usage = `usage: npm run cluster -- VERB
   build                       builds the programs, once (about 20 minutes on two cores)
   build api-server            builds those of an API server without nodes (8 minutes)
   up                          builds, and starts a cluster that stays until "down"
-  down                        ends it and leaves nothing behind
+  down                        ends it, and what killed tests left; nothing stays behind
   status                      says what of it runs
   images                      builds our images of this checkout and loads them into each node
   import FILE                 loads an archive of images into each node
@@ -30,7 +31,7 @@ async function main([verb = "", ...args]: readonly string[]): Promise<void> {
   if (verb === "build" && args[0] === "api-server") return buildApiServer();
   if (verb === "build") return build(root);
   if (verb === "up") return up();
-  if (verb === "down") return openCluster(folder)?.down();
+  if (verb === "down") return down();
   if (verb === "status") return status(running());
   if (verb === "images") return running().importImages(buildArchive("ours", archives));
   if (verb === "ctr" && args[0]) return inspect(running(), args[0], args.slice(1));
@@ -55,6 +56,11 @@ async function fresh(): Promise<Cluster> {
   const cluster = await startCluster({ folder, images });
   cluster.keep();
   return cluster;
+}
+
+async function down(): Promise<void> {
+  await openCluster(folder)?.down();
+  await clearLeftovers();
 }
 
 function status(cluster: Cluster): void {

@@ -12,8 +12,14 @@ import { pause, until } from "./commands.ts";
 const ROOT = "/sys/fs/cgroup";
 const END_LIMIT_MS = 10_000;
 
+/** One hierarchy for all controllers (cgroup v2), or one for each (v1). */
+const unified = existsSync(join(ROOT, "cgroup.controllers"));
+/** The one in which processes are found and stopped. */
+const FREEZER = unified ? ROOT : join(ROOT, "freezer");
+
 /** Folders of the hierarchies that this machine has, each of which a node gets a branch of. */
 export function hierarchies(): string[] {
+  if (unified) return [ROOT];
   const known = ["cpu cpuacct cpuset memory devices freezer blkio", "pids systemd hugetlb net_cls"];
   const folders = [...known, "net_prio perf_event"].join(" ").split(" ");
   return folders.map((name) => join(ROOT, name)).filter((folder) => existsSync(folder));
@@ -23,7 +29,19 @@ export function hierarchies(): string[] {
 export function makeCgroup(path: string): void {
   for (const hierarchy of hierarchies()) {
     mkdirSync(join(hierarchy, path), { recursive: true });
+    if (unified) handDown(path);
     if (hierarchy.endsWith("/cpuset")) fillCpuset(hierarchy, path);
+  }
+}
+
+/** With v2 a group has the controllers that each one above it hands down. */
+function handDown(path: string): void {
+  let folder = ROOT;
+  for (const part of path.split("/")) {
+    const controllers = readFileSync(join(folder, "cgroup.controllers"), "utf8").trim().split(" ");
+    const wanted = controllers.map((name) => `+${name}`).join(" ");
+    writeFileSync(join(folder, "cgroup.subtree_control"), wanted);
+    folder = join(folder, part);
   }
 }
 
@@ -42,6 +60,7 @@ function fillCpuset(hierarchy: string, path: string): void {
 
 /** Removes a group and all below it; waits for processes that are just ending. */
 export async function removeCgroup(path: string): Promise<void> {
+  // A machine with v1 often has v2 beside it, without controllers, and runc makes groups there too.
   for (const hierarchy of [...hierarchies(), join(ROOT, "unified")]) {
     await until(`the end of what runs in ${join(hierarchy, path)}`, END_LIMIT_MS, async () => {
       removeTree(join(hierarchy, path));
@@ -61,28 +80,39 @@ function removeTree(folder: string): void {
 
 /** Stops every process of a group where it is, or lets them go on. Resolves when it is so. */
 export async function setFrozen(path: string, frozen: boolean): Promise<void> {
-  const file = join(ROOT, "freezer", path, "freezer.state");
-  const wanted = frozen ? "FROZEN" : "THAWED";
-  await until(`${path} to be ${wanted.toLowerCase()}`, END_LIMIT_MS, async () => {
+  const folder = join(FREEZER, path);
+  await until(`${path} to be ${frozen ? "frozen" : "thawed"}`, END_LIMIT_MS, async () => {
     // A process that is being started meanwhile may need the order twice.
-    writeFileSync(file, wanted);
-    if (readFileSync(file, "utf8").trim() === wanted) return true;
+    orderFrozen(folder, frozen);
+    if (isFrozen(folder) === frozen) return true;
     await pause(20);
     return undefined;
   });
+}
+
+function orderFrozen(folder: string, frozen: boolean): void {
+  if (unified) writeFileSync(join(folder, "cgroup.freeze"), frozen ? "1" : "0");
+  else writeFileSync(join(folder, "freezer.state"), frozen ? "FROZEN" : "THAWED");
+}
+
+/** Undefined on the way. */
+function isFrozen(folder: string): boolean | undefined {
+  if (unified) return readFileSync(join(folder, "cgroup.events"), "utf8").includes("frozen 1");
+  const state = readFileSync(join(folder, "freezer.state"), "utf8").trim();
+  return state === "FREEZING" ? undefined : state === "FROZEN";
 }
 
 /** Thaws a group and all groups below it, for what is frozen does not even die. */
 export function thawTree(path: string): void {
   const thaw = (folder: string) => {
     try {
-      writeFileSync(join(folder, "freezer.state"), "THAWED");
+      orderFrozen(folder, false);
     } catch {
       return;
     }
     for (const child of childrenOf(folder)) thaw(child);
   };
-  thaw(join(ROOT, "freezer", path));
+  thaw(join(FREEZER, path));
 }
 
 /** Pids, as the host counts, of a group and of all below it. */
@@ -91,12 +121,12 @@ export function processesOf(path: string): number[] {
     const own = pidsIn(join(folder, "cgroup.procs"));
     return [...own, ...childrenOf(folder).flatMap(pids)];
   };
-  return pids(join(ROOT, "freezer", path));
+  return pids(join(FREEZER, path));
 }
 
 /** Path of the group with this name somewhere below another. */
 export function findCgroup(below: string, name: string): string | undefined {
-  for (const child of childrenOf(join(ROOT, "freezer", below))) {
+  for (const child of childrenOf(join(FREEZER, below))) {
     const path = join(below, child.slice(child.lastIndexOf("/") + 1));
     if (path.endsWith(`/${name}`)) return path;
     const found = findCgroup(path, name);

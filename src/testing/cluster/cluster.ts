@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   dnsRights,
@@ -9,7 +9,7 @@ import {
   sourceKinds,
   sourcePaths,
 } from "./add-ons.ts";
-import { until } from "./commands.ts";
+import { runLong, until } from "./commands.ts";
 import { controlPlane } from "./control-plane.ts";
 import { Daemons } from "./daemons.ts";
 import { networkUp } from "./network.ts";
@@ -105,6 +105,11 @@ export class Cluster implements Administered {
     this.#daemons.signal(name, "SIGCONT");
   }
 
+  /** What kubectl prints, as an administrator; fails with what it complains of. */
+  async kubectl(...args: readonly string[]): Promise<string> {
+    return runLong(join(this.plan.bin, "kubectl"), `--kubeconfig=${this.kubeconfig}`, ...args);
+  }
+
   /** Names of the host's processes, and the pid of each that runs. */
   processes(): ReadonlyMap<string, number | undefined> {
     return new Map(this.#daemons.names().map((name) => [name, this.#daemons.pid(name)]));
@@ -114,6 +119,18 @@ export class Cluster implements Administered {
   async importImages(archive: string): Promise<void> {
     const on = this.nodes.filter((node) => node.isOn());
     await Promise.all(on.map((node) => node.importImages(archive)));
+  }
+
+  /** Copies the logs of all its programs, for a look after it is gone. */
+  copyLogs(folder: string): void {
+    rmSync(folder, { recursive: true, force: true });
+    cpSync(join(this.plan.folder, "logs"), folder, { recursive: true });
+    for (const { plan } of this.nodes) {
+      for (const program of ["containerd", "kubelet", "kube-proxy"]) {
+        const log = join(plan.folder, "log", `${program}.log`);
+        cpSync(log, join(folder, `node-${plan.name}-${program}.log`));
+      }
+    }
   }
 
   /** From now on it outlives this process; someone has to call `down`. */

@@ -8,7 +8,7 @@ set -u
 verb=$1 name=$2 folder=$3
 
 if [ "$verb" = enter ]; then
-  for hierarchy in /sys/fs/cgroup/*; do
+  for hierarchy in /sys/fs/cgroup /sys/fs/cgroup/*; do
     procs=$hierarchy/$5/system/cgroup.procs
     [ ! -e "$procs" ] || echo $$ >"$procs"
   done

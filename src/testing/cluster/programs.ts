@@ -21,11 +21,16 @@ const pins: Readonly<Record<string, Pinned>> = {
   "kube-scheduler": kubernetes("kube-scheduler"),
   kubelet: kubernetes("kubelet"),
   "kube-proxy": kubernetes("kube-proxy"),
+  kubectl: kubernetes("kubectl"),
   coredns: { title: "CoreDNS", module: "github.com/coredns/coredns", folder: "coredns" },
   "source-controller": {
     title: "Flux source-controller",
     module: "github.com/fluxcd/source-controller",
     folder: "source-controller",
+  },
+  helm: {
+    ...{ title: "Helm", module: "helm.sh/helm/v4", folder: "helm" },
+    package: "helm.sh/helm/v4/cmd/helm",
   },
 };
 

@@ -41,8 +41,8 @@ export function machineLacks(): string[] {
   if (process.platform !== "linux") return ["A cluster needs Linux"];
   const lacks: string[] = [];
   if (process.getuid?.() !== 0) lacks.push("A cluster needs root, for namespaces and devices");
-  if (!existsSync("/sys/fs/cgroup/freezer")) {
-    lacks.push("A cluster needs cgroup v1 (boot with systemd.unified_cgroup_hierarchy=0)");
+  if (!existsSync("/sys/fs/cgroup/freezer") && !existsSync("/sys/fs/cgroup/cgroup.controllers")) {
+    lacks.push("A cluster needs /sys/fs/cgroup, with the freezer if it is of version 1");
   }
   return lacks;
 }

@@ -55,6 +55,11 @@ export function claimedIn(folder: string): ClusterPlan | undefined {
   return claims().find(({ plan }) => plan.folder === folder)?.plan;
 }
 
+/** Takes down whatever dead processes left behind. */
+export async function clearLeftovers(): Promise<void> {
+  await underLock(removeLeftovers);
+}
+
 async function removeLeftovers(): Promise<void> {
   for (const claim of claims()) {
     if (isAlive(claim)) continue;

@@ -1,12 +1,12 @@
 import { join } from "node:path";
-import { foreignImage, ourImages, pauseImage } from "./contents.ts";
+import { foreignImages, ourImages, pauseImage } from "./contents.ts";
 import { buildImages, type Image } from "./image.ts";
 
-/** Archives by name: what every cluster needs, what of ours runs in it, and a user's own image. */
+/** Archives by name: what every cluster needs, what of ours runs in it, and users' own images. */
 const archives: Readonly<Record<"pause" | "ours" | "foreign", () => Image[]>> = {
   pause: () => [pauseImage()],
   ours: ourImages,
-  foreign: () => [foreignImage()],
+  foreign: foreignImages,
 };
 
 /** Builds one in a folder and gives its path. */

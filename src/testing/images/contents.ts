@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { run } from "../cluster/commands.ts";
 import { pinnedTools } from "../pinned-tools.ts";
 import type { Image } from "./image.ts";
-import type { ImageFiles } from "./layer.ts";
+import type { ImageFile, ImageFiles } from "./layer.ts";
 
 // What the shipped images hold, taken from this machine's files instead of from a registry. A name
 // needs a domain with a dot, or it would be one of docker.io's; and a tag that is not "latest", or
@@ -13,8 +13,10 @@ import type { ImageFiles } from "./layer.ts";
 export const PAUSE_IMAGE = "nigari.test/pause:1";
 export const RUNNER_IMAGE = "nigari.test/runner:1";
 export const CONTROLLER_IMAGE = "nigari.test/controller:1";
-/** A user's own: a shell and OpenTofu where it lies elsewhere, and nothing of ours. */
+/** A user's own: C and C++ libraries, a shell, OpenTofu in a place of its own, nothing of ours. */
 export const FOREIGN_IMAGE = "nigari.test/foreign:1";
+/** Another one, as small as can be: no shared library, and OpenTofu calls itself terraform. */
+export const BARE_IMAGE = "nigari.test/bare:1";
 
 const root = join(import.meta.dirname, "../../..");
 const USER = "65532:65532";
@@ -60,24 +62,25 @@ export function ourImages(): Image[] {
   ];
 }
 
-export function foreignImage(): Image {
-  const { tofu } = pinnedTools();
-  return {
-    name: FOREIGN_IMAGE,
-    layers: [
-      // Its own user, and glibc without what Node needs beyond it.
-      { ...shell(), ...people("worker", 1000), tmp: { folder: true, mode: 0o1777 } },
-      { "opt/iac/bin/tofu": { from: tofu }, ...providerMirror() },
-    ],
+/** Images of users, into which a runner has to be brought. */
+export function foreignImages(): Image[] {
+  const tofu: ImageFiles = {
+    "opt/iac/bin/tofu": { from: pinnedTools().tofu },
+    ...providerMirror(),
+  };
+  const common = { ...shell(), ...people("worker", 1000), tmp: sticky };
+  const of = (name: string, path: string, files: ImageFiles): Image => ({
+    name,
+    layers: [tofu, { ...common, ...files }],
     entrypoint: ["/bin/sh"],
     user: "1000:1000",
     workingFolder: "/home/worker",
-    env: {
-      PATH: "/opt/iac/bin:/bin",
-      HOME: "/home/worker",
-      TF_CLI_CONFIG_FILE: "/etc/nigari/tofu.rc",
-    },
-  };
+    env: { PATH: path, HOME: "/home/worker", TF_CLI_CONFIG_FILE: "/etc/nigari/tofu.rc" },
+  });
+  return [
+    of(FOREIGN_IMAGE, "/opt/iac/bin:/bin", librariesOf(nodeProgram())),
+    of(BARE_IMAGE, "/usr/bin:/bin", { "usr/bin/terraform": { link: "/opt/iac/bin/tofu" } }),
+  ];
 }
 
 const environment = {
@@ -87,11 +90,14 @@ const environment = {
   SSL_CERT_FILE: "/etc/ssl/certs/ca-certificates.crt",
 };
 
+/** Anybody may write there, and nobody remove what is another's. */
+const sticky: ImageFile = { folder: true, mode: 0o1777 };
+
 function system(): ImageFiles {
   return {
     ...shell(),
     ...people("nigari", 65_532),
-    tmp: { folder: true, mode: 0o1777 },
+    tmp: sticky,
     "etc/ssl/certs/ca-certificates.crt": { from: "/etc/ssl/certs/ca-certificates.crt" },
   };
 }
@@ -137,13 +143,14 @@ function nodeProgram(): string {
 
 /** A program with the shared libraries that it loads, each where it looks for it. */
 function withLibraries(program: string, path: string): ImageFiles {
-  const libraries = [...run("ldd", program).matchAll(/(\/\S+)/g)].flatMap(([, file]) => file ?? []);
-  return {
-    [path]: { from: program },
-    ...Object.fromEntries(
-      libraries.map((file) => [file.slice(1), { from: realpathSync(file), mode: 0o755 }]),
-    ),
-  };
+  return { [path]: { from: program }, ...librariesOf(program) };
+}
+
+function librariesOf(program: string): ImageFiles {
+  const files = [...run("ldd", program).matchAll(/(\/\S+)/g)].flatMap(([, file]) => file ?? []);
+  return Object.fromEntries(
+    files.map((file) => [file.slice(1), { from: realpathSync(file), mode: 0o755 }]),
+  );
 }
 
 /** Every file below a folder of this machine, under another name. */

@@ -7,6 +7,8 @@ import { run } from "../../../src/testing/cluster/commands.ts";
 import { withoutNodes } from "../../../src/testing/cluster/requirements.ts";
 import { buildArchive } from "../../../src/testing/images/archives.ts";
 
+const root = join(import.meta.dirname, "../../..");
+
 declare module "vitest" {
   interface ProvidedContext {
     /** Folder of the cluster that all files share; "" where there can be none. */
@@ -18,7 +20,7 @@ declare module "vitest" {
 
 /**
  * Builds the images of this checkout and starts one cluster for all files, which run one after the
- * other. A file that hurts it heals it.
+ * other. A file that hurts it heals it. Its logs stay in .cluster/e2e-logs.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (withoutNodes()) {
@@ -28,13 +30,14 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
   }
   const folder = mkdtempSync(join(tmpdir(), "nigari-e2e-"));
   const archives = join(folder, "archives");
-  run(process.execPath, join(import.meta.dirname, "../../../tools/build.ts"));
+  run(process.execPath, join(root, "tools/build.ts"));
   const names = ["pause", "ours", "foreign"] as const;
   const images = names.map((name) => buildArchive(name, archives));
   const cluster = await startCluster({ folder: join(folder, "cluster"), images });
   project.provide("clusterFolder", cluster.plan.folder);
   project.provide("archives", archives);
   return async () => {
+    cluster.copyLogs(join(root, ".cluster/e2e-logs"));
     await cluster.down();
     rmSync(folder, { recursive: true, force: true });
   };
