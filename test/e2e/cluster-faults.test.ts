@@ -25,7 +25,9 @@ describe.skipIf(noCluster())("a fault of the test cluster", () => {
   beforeEach(async () => {
     count += 1;
     pod = { namespace, name: `victim-${count}` };
-    await makePod(cluster, { ...pod, node: "b", image: FOREIGN_IMAGE, command: waits });
+    const wish = { ...pod, node: "b", image: FOREIGN_IMAGE, command: waits };
+    // Else it would be deleted from a node that is away for long.
+    await makePod(cluster, { ...wish, more: { tolerations: [{ operator: "Exists" }] } });
     await untilPod(cluster, pod, inPhase("Running"));
   });
   afterEach(async () => {
