@@ -29,11 +29,11 @@ export interface Left {
 
 /** Hands that put things as tofu-controller did. */
 export class FormerController {
-  readonly #store: ObjectStore;
+  readonly store: ObjectStore;
   readonly tofu: TofuInSecrets;
 
   constructor(store: ObjectStore) {
-    this.#store = store;
+    this.store = store;
     this.tofu = new TofuInSecrets(store);
   }
 
@@ -46,7 +46,7 @@ export class FormerController {
     finalizers,
   }: Left): Promise<Terraform> {
     const sourceRef = { kind: "GitRepository", name: "code" } as const;
-    const made = await this.#store.create<Terraform>(
+    const made = await this.store.create<Terraform>(
       {
         ...{ apiVersion: `${GROUP}/v1alpha2`, kind: "Terraform" },
         metadata: { name, namespace, finalizers: [FINALIZER, ...(finalizers ?? [])] },
@@ -55,7 +55,7 @@ export class FormerController {
       call,
     );
     if (status === undefined) return made;
-    return await this.#store.update({ ...made, status }, "status", call);
+    return await this.store.update({ ...made, status }, "status", call);
   }
 
   /** The plan that waits, as `SaveTFPlan` keeps it. */
@@ -67,7 +67,7 @@ export class FormerController {
     for (let index = 0; index < pieces; index += 1) {
       const piece = zipped.subarray(index * PIECE_BYTES, (index + 1) * PIECE_BYTES);
       const alone = pieces === 1;
-      await this.#store.create<Secret>(
+      await this.store.create<Secret>(
         {
           ...{ apiVersion: "v1", kind: "Secret", type: "Opaque" },
           metadata: {
@@ -101,7 +101,7 @@ export class FormerController {
     });
     const secret = terraform.spec.writeOutputsToSecret?.name ?? `${name}-outputs`;
     const ownerReferences = [{ ...ownerOf(terraform), controller: true }];
-    await this.#store.create<Secret>(
+    await this.store.create<Secret>(
       {
         ...{ apiVersion: "v1", kind: "Secret", type: "Opaque" },
         metadata: { namespace, name: secret, ownerReferences },
@@ -121,7 +121,7 @@ export class FormerController {
       [`${GROUP}/plan-name`]: name,
       [`${GROUP}/plan-workspace`]: terraform.spec.workspace ?? "default",
     };
-    const { items } = await this.#store.list("Secret", { namespace, labels }, call);
+    const { items } = await this.store.list("Secret", { namespace, labels }, call);
     const pending = terraform.status?.plan?.pending;
     if (items.length === 0) return undefined;
     if (items.some(({ metadata }) => metadata.annotations?.savedPlan !== pending)) return undefined;

@@ -34,12 +34,14 @@ export async function openCluster(controllers: readonly string[] = []): Promise<
   if (controllers.length > 0) server.startControllers(controllers);
   const clock = createClock();
   const connection = connect(server, clock);
+  const kubeconfig = join(folder, "kubeconfig");
+  writeKubeconfig(kubeconfig, server);
   return {
     server,
     store: new ApiServerStore({ connection, clock }),
     connection,
     clock,
-    kubeconfig: writeKubeconfig(folder, server),
+    kubeconfig,
     makeNamespace: (name) =>
       createObjects(server, [{ apiVersion: "v1", kind: "Namespace", metadata: { name } }]),
     async close() {
@@ -55,7 +57,7 @@ function terraformDefinition() {
   return parse(readFileSync(file, "utf8")) as Record<string, unknown>;
 }
 
-function connect({ ca, url, tokens }: ApiServer, clock: Clock): Connection {
+export function connect({ ca, url, tokens }: ApiServer, clock: Clock): Connection {
   const unset = { certificate: undefined, key: undefined, serverName: undefined };
   return new Connection(
     {
@@ -68,8 +70,8 @@ function connect({ ca, url, tokens }: ApiServer, clock: Clock): Connection {
   );
 }
 
-function writeKubeconfig(folder: string, { url, ca, tokens }: ApiServer): string {
-  const file = join(folder, "kubeconfig");
+/** For OpenTofu, as an administrator. */
+export function writeKubeconfig(file: string, { url, ca, tokens }: ApiServer): void {
   const data = Buffer.from(ca).toString("base64");
   const config = {
     ...{ apiVersion: "v1", kind: "Config", "current-context": "test" },
@@ -78,5 +80,4 @@ function writeKubeconfig(folder: string, { url, ca, tokens }: ApiServer): string
     contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
   };
   writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
-  return file;
 }
