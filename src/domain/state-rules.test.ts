@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { HISTORY_BYTES_MAX, HISTORY_VERSIONS_MAX, isCoveredBy } from "./state-guards.ts";
 import {
   beyondHistory,
-  HISTORY_BYTES_MAX,
-  HISTORY_VERSIONS_MAX,
   type Incoming,
-  isCoveredBy,
   judgePush,
   judgeRescue,
   judgeWrite,

@@ -1,8 +1,23 @@
 import type { StateHead } from "./state-file.ts";
+import {
+  buildsOnCurrent,
+  hasLineage,
+  holdsLock,
+  isAsBefore,
+  isNewer,
+  isNotLockedByAnother,
+  isNotRevoked,
+  isReadable,
+  isUnlocked,
+  isWithinHistory,
+  namesLock,
+  wasGranted,
+} from "./state-guards.ts";
 
 /**
  * What may become the current state, and what is kept aside for a person. The rules behind every
- * storage: pure, judged inside the transaction that acts on the verdict.
+ * storage: pure, judged inside the transaction that acts on the verdict. What they look at are the
+ * guards of state-guards.ts; here is what follows, in which words.
  */
 export interface KeptState {
   readonly current: KeptVersion | undefined;
@@ -36,9 +51,9 @@ export function judgeWrite(
   { current, lock }: KeptState,
 ): Verdict {
   if (current?.digest === incoming.digest) return { become: "repeated" };
-  if (incoming.revoked) return aside("the run was revoked before");
-  if (!mayWrite(incoming.runId, lock)) return aside("the run does not hold the lock");
-  if (lock?.id !== lockId) return aside("the write names another lock than the run holds");
+  if (!isNotRevoked(incoming)) return aside("the run was revoked before");
+  if (!holdsLock(incoming.runId, lock)) return aside("the run does not hold the lock");
+  if (!namesLock(lockId, lock)) return aside("the write names another lock than the run holds");
   return fitsOn(incoming.head, current);
 }
 
@@ -54,13 +69,11 @@ export function judgeRescue(
   { current, lock }: KeptState,
 ): Verdict {
   if (current?.digest === incoming.digest) return { become: "repeated" };
-  if (incoming.revoked) return aside("the run was revoked before");
-  if (lock !== undefined && lock.runId !== incoming.runId) {
-    return aside(`run ${lock.runId} holds the lock`);
-  }
-  if (grantedOrder === undefined) return aside("the run was never given access to this state");
-  const foreign = current !== undefined && current.runId !== incoming.runId;
-  if (lock === undefined && foreign && current.order > grantedOrder) {
+  if (!isNotRevoked(incoming)) return aside("the run was revoked before");
+  if (!isNotLockedByAnother(incoming.runId, lock))
+    return aside(`run ${lock?.runId} holds the lock`);
+  if (!wasGranted(grantedOrder)) return aside("the run was never given access to this state");
+  if (!buildsOnCurrent(incoming.runId, grantedOrder, { current, lock })) {
     return aside("the state was changed after the run was given access");
   }
   return fitsOn(incoming.head, current);
@@ -84,8 +97,9 @@ export function judgeSecretRescue(
 ): string | undefined {
   if (before !== "held") {
     const then = before?.present === true ? before : undefined;
-    const same = then?.serial === current?.serial && then?.lineage === current?.lineage;
-    if (!same) return "the state was changed after the run began, and the lock was free meanwhile";
+    if (!isAsBefore(current, then)) {
+      return "the state was changed after the run began, and the lock was free meanwhile";
+    }
   }
   const verdict = fitsOn(head, current);
   return verdict.become === "aside" ? verdict.why : undefined;
@@ -97,7 +111,7 @@ export function judgePush(
   force: boolean,
   { current, lock }: KeptState,
 ): string | undefined {
-  return lock === undefined ? judgeSecretPush(head, current, force) : lockedBy(lock);
+  return isUnlocked(lock) ? judgeSecretPush(head, current, force) : lockedBy(lock);
 }
 
 /** The same where the lock is held by whoever asks. */
@@ -125,9 +139,9 @@ export function judgeRollback(
   kept: KeptState & { readonly serials: readonly number[] },
 ): { readonly serial: number } | { readonly refusal: string } {
   const { current, lock } = kept;
-  if (lock !== undefined) return { refusal: lockedBy(lock) };
+  if (!isUnlocked(lock)) return { refusal: lockedBy(lock) };
   if (current?.digest === version.digest) return { refusal: "is this very version already" };
-  if (version.resources === undefined) {
+  if (!isReadable(version)) {
     return {
       refusal:
         "cannot be rolled back to a version that is encrypted, for its serial cannot be raised " +
@@ -135,7 +149,7 @@ export function judgeRollback(
         "nigari state push --force, and accept it with nigari state accept",
     };
   }
-  if (current !== undefined && current.lineage !== version.lineage && !force) {
+  if (current !== undefined && !hasLineage(version, current) && !force) {
     return {
       refusal:
         `is not rolled back: that version has lineage ${version.lineage || "empty"}, the current ` +
@@ -149,18 +163,13 @@ function lockedBy(lock: { readonly id: string; readonly runId: string }): string
   return `is locked by run ${lock.runId} (lock ${lock.id}); wait until that run has ended`;
 }
 
-/** Whether this run may change the state now. */
-export function mayWrite(runId: string, lock: KeptState["lock"]): boolean {
-  return lock !== undefined && lock.runId === runId;
-}
-
 function fitsOn(head: StateHead, current: StateHead | undefined): Verdict {
   if (current === undefined) return { become: "current" };
-  if (head.lineage !== current.lineage) {
+  if (!hasLineage(head, current)) {
     const [its, currents] = [head, current].map(({ lineage }) => lineage || "empty");
     return aside(`its lineage is ${its}, that of the current state ${currents}`);
   }
-  if (head.serial <= current.serial) {
+  if (!isNewer(head, current)) {
     return aside(`its serial ${head.serial} is not above ${current.serial}, the current one`);
   }
   return { become: "current" };
@@ -170,10 +179,6 @@ function aside(why: string): Verdict {
   return { become: "aside", why };
 }
 
-/** How many earlier versions of one state are kept, and how many bytes of them. */
-export const HISTORY_VERSIONS_MAX = 50;
-export const HISTORY_BYTES_MAX = 1024 * 1024 * 1024;
-
 /** Which earlier versions go, of those given with the newest first. The newest always stays. */
 export function beyondHistory<T extends { readonly sizeBytes: number }>(
   history: readonly T[],
@@ -181,24 +186,7 @@ export function beyondHistory<T extends { readonly sizeBytes: number }>(
   let sizeBytes = 0;
   const end = history.findIndex((version, index) => {
     sizeBytes += version.sizeBytes;
-    return index > 0 && (index >= HISTORY_VERSIONS_MAX || sizeBytes > HISTORY_BYTES_MAX);
+    return index > 0 && !isWithinHistory({ versions: index + 1, sizeBytes });
   });
   return end === -1 ? [] : history.slice(end);
-}
-
-/**
- * Whether a version kept aside tells nothing that `newer` does not tell: what one run writes of one
- * lineage grows, so a person is asked about the last of it alone.
- */
-export function isCoveredBy(
-  older: Pick<KeptVersion, "serial" | "lineage" | "runId" | "digest">,
-  newer: Pick<KeptVersion, "serial" | "lineage" | "runId" | "digest">,
-): boolean {
-  if (older.digest === newer.digest) return true;
-  return (
-    older.runId !== undefined &&
-    older.runId === newer.runId &&
-    older.lineage === newer.lineage &&
-    older.serial < newer.serial
-  );
 }

@@ -2,16 +2,15 @@ import type { DatabaseSync } from "node:sqlite";
 import type { LockFact, RescuedState, StateHeadFact } from "../../domain/facts.ts";
 import { isEpochCurrent } from "../../domain/guards.ts";
 import { type StateHead, StateScanner, withSerial } from "../../domain/state-file.ts";
+import { holdsLock, isCoveredBy } from "../../domain/state-guards.ts";
 import {
   beyondHistory,
   type FormerVersion,
-  isCoveredBy,
   judgePush,
   judgeRescue,
   judgeRollback,
   judgeWrite,
   type KeptState,
-  mayWrite,
 } from "../../domain/state-rules.ts";
 import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -134,7 +133,7 @@ export class SqliteStates implements StateStorage, StateAdmin {
   async remove(state: StateId, runId: string, call: Call): Promise<"removed" | "refused"> {
     return this.#atomic(call, () => {
       const revoked = this.#rows.grant(runId)?.revoked ?? true;
-      if (revoked || !mayWrite(runId, this.#rows.lock(state))) return "refused";
+      if (revoked || !holdsLock(runId, this.#rows.lock(state))) return "refused";
       const current = this.#rows.current(state);
       if (current !== undefined) this.#rows.retire(current);
       return "removed";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
-import { HISTORY_VERSIONS_MAX } from "../../domain/state-rules.ts";
+import { HISTORY_VERSIONS_MAX } from "../../domain/state-guards.ts";
 import type { Call } from "../../ports/call.ts";
 import {
   EpochOver,

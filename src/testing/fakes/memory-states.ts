@@ -7,16 +7,15 @@ import {
   StateScanner,
   withSerial,
 } from "../../domain/state-file.ts";
+import { holdsLock, isCoveredBy } from "../../domain/state-guards.ts";
 import {
   beyondHistory,
-  isCoveredBy,
   judgePush,
   judgeRescue,
   judgeRollback,
   judgeWrite,
   type KeptState,
   type KeptVersion,
-  mayWrite,
 } from "../../domain/state-rules.ts";
 import type { Call } from "../../ports/call.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -145,7 +144,7 @@ export class MemoryStates implements StateStorage, StateAdmin {
     call.signal.throwIfAborted();
     const state = this.#state(id);
     const revoked = this.#grants.get(runId)?.revoked ?? true;
-    if (revoked || !mayWrite(runId, state.lock)) return "refused";
+    if (revoked || !holdsLock(runId, state.lock)) return "refused";
     this.#retire(state);
     return "removed";
   }

@@ -2,6 +2,7 @@ import { type Cell, cells } from "./faults.ts";
 import type { Violation } from "./oracles.ts";
 import { type CrashPlan, crashScenario, quiet, type Scenario, scenarioOf } from "./scenario.ts";
 import { type Lived, live } from "./simulate.ts";
+import { liveStates } from "./state-worlds.ts";
 
 /** What came of one seed. */
 export interface SeedResult {
@@ -54,9 +55,15 @@ export async function tryScenario(
 
 /**
  * What a seed stands for: most strike at cells; every fourth kills the engine at one of its writes,
- * the next one with each.
+ * the next one with each. Besides, each lives through a world of states alone.
  */
 export async function trySeed(seed: number, options: TryOptions = {}): Promise<SeedResult> {
+  const result = await tryEngine(seed, options);
+  const violations = [...result.violations, ...(await liveStates(seed))];
+  return { ...result, violations };
+}
+
+async function tryEngine(seed: number, options: TryOptions): Promise<SeedResult> {
   const { aims } = options;
   if (aims !== undefined) return await tryScenario(scenarioOf(seed, aims), options);
   if (seed % CRASH_EVERY !== 0) return await tryScenario(scenarioOf(seed), options);

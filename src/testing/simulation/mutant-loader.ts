@@ -17,6 +17,7 @@ const homes = [
   { kind: "bound", file: "domain/limits.ts" },
   { kind: "bound", file: "engine/limits.ts" },
   { kind: "guard", file: "domain/guards.ts" },
+  { kind: "guard", file: "domain/state-guards.ts" },
 ] as const;
 
 /** What stands in a function's place: for a bound ten years, for a guard that all is well. */

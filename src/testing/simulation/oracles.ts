@@ -33,6 +33,8 @@ export const oracles = {
   "bounded-wait": "whatever an engine waits for, it waits for two minutes at most",
   "same-end": "the end is that of the world in which nothing went wrong",
   "nothing-left": "no run is kept that no object names",
+  "state-kept":
+    "no state is replaced by one that does not build on it, and none that is aside lost",
   "no-bug": "nothing fails in a way that nobody foresaw",
 } as const;
 export type Oracle = keyof typeof oracles;

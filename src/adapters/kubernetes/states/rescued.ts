@@ -1,7 +1,7 @@
 import type { Secret } from "../../../api/core.ts";
 import type { RescuedState } from "../../../domain/facts.ts";
 import type { StateHead } from "../../../domain/state-file.ts";
-import { isCoveredBy } from "../../../domain/state-rules.ts";
+import { isCoveredBy } from "../../../domain/state-guards.ts";
 import type { Call } from "../../../ports/call.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { isStoreError, type ObjectStore } from "../../../ports/object-store.ts";
