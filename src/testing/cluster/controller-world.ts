@@ -16,13 +16,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "tar";
-import { parseAllDocuments } from "yaml";
 import type { Condition } from "../../api/meta.ts";
 import type { Terraform, TerraformSpec } from "../../api/terraform.ts";
 import { type ApiServer, startApiServer } from "./api-server.ts";
 import { createObjects, customKind, send, untilServed } from "./objects.ts";
+import { shippedObjects, writeAccountKubeconfig } from "./shipped.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
 const TERRAFORMS = "/apis/infra.contrib.fluxcd.io/v1alpha2";
 const SOURCES = "/apis/source.toolkit.fluxcd.io/v1";
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/flux-system/leases";
@@ -67,21 +66,22 @@ export class ControllerWorld {
     const sources = ["GitRepository", "OCIRepository", "Bucket"];
     const known = sources.filter((kind) => !withoutKinds.includes(kind));
     await createObjects(server, [
-      ...manifests("crd/terraforms.yaml"),
+      ...shippedObjects("crd/terraforms.yaml", HOME),
       ...known.map((kind) => customKind(kind, "source.toolkit.fluxcd.io", "v1")),
       ...[HOME, TEAM].map(namespace),
     ]);
     const rights = ["service-account", "controller-role", "leader-election-role"];
     await createObjects(
       server,
-      rights.flatMap((name) => manifests(`rbac/${name}.yaml`)),
+      rights.flatMap((name) => shippedObjects(`rbac/${name}.yaml`, HOME)),
     );
     await untilServed(server, `${TERRAFORMS}/terraforms`);
     if (known.includes("GitRepository")) await untilServed(server, `${SOURCES}/gitrepositories`);
     const world = new ControllerWorld(folder, server, program);
     world.#http.listen(0, "127.0.0.1");
     await once(world.#http, "listening");
-    await world.#writeKubeconfig();
+    const account = { namespace: HOME, name: "nigari-controller" };
+    await writeAccountKubeconfig(server, account, join(folder, "kubeconfig"));
     return world;
   }
 
@@ -254,25 +254,6 @@ export class ControllerWorld {
     if (found === undefined || this.#fault === "404") answer.writeHead(404).end();
     else answer.end(this.#fault === "other content" ? Buffer.from("another") : found);
   }
-
-  /** As the shipped ServiceAccount, and as nobody else. */
-  async #writeKubeconfig(): Promise<void> {
-    const path = `/api/v1/namespaces/${HOME}/serviceaccounts/nigari-controller/token`;
-    const spec = { expirationSeconds: 7_200 };
-    const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec };
-    const made = (await send(this.server, "POST", path, request)) as { status: { token: string } };
-    const cluster = {
-      server: this.server.url,
-      "certificate-authority-data": Buffer.from(this.server.ca).toString("base64"),
-    };
-    const config = {
-      ...{ apiVersion: "v1", kind: "Config", "current-context": "test" },
-      clusters: [{ name: "test", cluster }],
-      users: [{ name: "controller", user: { token: made.status.token } }],
-      contexts: [{ name: "test", context: { cluster: "test", user: "controller" } }],
-    };
-    writeFileSync(join(this.folder, "kubeconfig"), JSON.stringify(config), { mode: 0o600 });
-  }
 }
 
 /** Sends the signal and waits for the end. */
@@ -297,22 +278,12 @@ export async function until<T>(
   }
 }
 
-/** Objects of a file of config/, with the namespace that kustomize would give them. */
-function manifests(file: string): Item[] {
-  const text = readFileSync(join(ROOT, "config", file), "utf8");
-  const clusterWide = ["CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"];
-  return parseAllDocuments(text).map((document) => {
-    const item = document.toJS() as { kind: string; metadata: Item };
-    const where = clusterWide.includes(item.kind) ? {} : { namespace: HOME };
-    return { ...item, metadata: { ...item.metadata, ...where } };
-  });
-}
-
 function namespace(name: string): Item {
   return { apiVersion: "v1", kind: "Namespace", metadata: { name } };
 }
 
-async function archiveOf(files: Readonly<Record<string, string>>): Promise<Buffer> {
+/** A gzipped tar of these files, as source-controller makes of a commit. */
+export async function archiveOf(files: Readonly<Record<string, string>>): Promise<Buffer> {
   const folder = mkdtempSync(join(tmpdir(), "nigari-archive-"));
   try {
     for (const [path, text] of Object.entries(files)) {
