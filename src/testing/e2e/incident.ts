@@ -1,0 +1,186 @@
+import type { TerraformSpec } from "../../api/terraform.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { until } from "../cluster/commands.ts";
+import { Controllers } from "./controllers.ts";
+import { Effects } from "./effects.ts";
+import { Estate, isReady, type Seen } from "./estate.ts";
+
+/** As many runs at once as the controller of the incident is given here. */
+const SLOTS = 4;
+
+/**
+ * Twelve objects for four slots. On node b: one run in init, one in plan, one in apply; on node a
+ * one in apply. The others need no run, or wait for something.
+ */
+export const struck = ["in-init", "in-plan", "in-apply"] as const;
+const healthy = ["well-1", "well-2", "paused", "asks"] as const;
+const queued = ["next-1", "next-2", "next-3"] as const;
+const ELSEWHERE = "on-a";
+const DEPENDENT = "waits";
+const everybody = [...healthy, ...struck, ELSEWHERE, DEPENDENT, ...queued];
+
+const unreached = /RunnerUnreachable|RunnerLost/;
+
+/** What every object has to say while node b is away, and nothing else. */
+export const truths: Readonly<Record<string, RegExp>> = {
+  "well-1": /^True TerraformAppliedSucceed/,
+  "well-2": /^True TerraformAppliedSucceed/,
+  paused: /^True TerraformAppliedSucceed|[Ss]uspended/,
+  asks: /TerraformPlannedWithChanges/,
+  "on-a": /^Unknown Progressing: Applying/,
+  waits: /DependencyNotReady/,
+};
+
+export type NodeFault = "power" | "reboot";
+
+/** The incident, set up and ready to strike. */
+export class Incident {
+  readonly cluster: Cluster;
+  readonly effects: Effects;
+  readonly estate: Estate;
+  readonly controllers: Controllers;
+  readonly #before = new Map<string, string>();
+
+  private constructor(
+    cluster: Cluster,
+    parts: { effects: Effects; estate: Estate; controllers: Controllers },
+  ) {
+    this.cluster = cluster;
+    this.effects = parts.effects;
+    this.estate = parts.estate;
+    this.controllers = parts.controllers;
+  }
+
+  /** `folder`: for the controller's files. `program`: another controller than ours. */
+  static async open(
+    cluster: Cluster,
+    places: { readonly namespace: string; readonly folder: string; readonly program?: string },
+  ): Promise<Incident> {
+    const { namespace, folder, program } = places;
+    const effects = await Effects.listen(cluster.plan.host);
+    const flags = [`--concurrent=${SLOTS}`];
+    const controllers = await Controllers.prepare(cluster, folder, flags);
+    const estate = await Estate.open(cluster, namespace, effects);
+    await controllers.untilLeads(controllers.start(program));
+    return new Incident(cluster, { effects, estate, controllers });
+  }
+
+  /** Everything is as it was when the node died. */
+  async setUp(): Promise<void> {
+    const { effects, estate } = this;
+    await estate.publish(everybody);
+    const { asks, ...well } = { asks: healthy[3], one: healthy[0], two: healthy[1], paused: healthy[2] };
+    for (const name of Object.values(well)) await estate.create(name);
+    await estate.create(asks, { approvePlan: "" });
+    for (const name of Object.values(well)) await estate.whenReady(name);
+    await this.says(asks, /TerraformPlannedWithChanges/);
+    await estate.change(well.paused, (object) => ({
+      ...object,
+      spec: { ...object.spec, suspend: true },
+    }));
+    effects.hold("init", "in-init");
+    effects.hold("plan", "in-plan");
+    for (const name of ["in-apply", ELSEWHERE]) effects.hold("apply", name);
+    for (const name of struck) await estate.create(name, onNode("b"));
+    await estate.create(ELSEWHERE, onNode("a"));
+    await effects.untilHeld("init", "in-init");
+    await effects.untilHeld("plan", "in-plan");
+    for (const name of ["in-apply", ELSEWHERE]) await effects.untilHeld("apply", name);
+    await estate.create(DEPENDENT, { dependsOn: [{ name: "in-plan" }] });
+    for (const name of queued) await estate.create(name);
+    for (const name of queued) await this.says(name, /free slot/);
+    await this.says(DEPENDENT, /DependencyNotReady/);
+    for (const name of [...struck, ELSEWHERE]) {
+      const { id } = estate.object(name).status?.run ?? {};
+      if (id === undefined) throw new Error(`${name} has no run`);
+      const node = await estate.nodeOf(id);
+      const expected = name === ELSEWHERE ? "a" : "b";
+      if (node !== expected) throw new Error(`The runner of ${name} is on node ${node}`);
+      this.#before.set(name, id);
+    }
+  }
+
+  /** The run that was struck, or might have been. */
+  runBefore(name: string): string {
+    return this.#before.get(name) ?? "";
+  }
+
+  /** When each struck object first said that its runner is lost, after this moment. */
+  async known(limitMs: number): Promise<Map<string, Seen>> {
+    const seen = await Promise.all(struck.map((name) => this.says(name, unreached, limitMs)));
+    return new Map(seen.map((each) => [each.object.metadata.name, each]));
+  }
+
+  /** A new attempt of the object runs in this stage, on node a. */
+  async runsAgain(name: "in-init" | "in-plan", limitMs: number): Promise<Seen> {
+    const before = this.runBefore(name);
+    const stage = name === "in-init" ? "init" : "plan";
+    const seen = await this.estate.when(
+      name,
+      `a new attempt in ${stage}`,
+      ({ status }) =>
+        status?.run !== undefined && status.run.id !== before && status.run.stage === stage,
+      limitMs,
+    );
+    const node = await this.estate.nodeOf(seen.object.status?.run?.id ?? "");
+    if (node !== "a") throw new Error(`The new attempt of ${name} is on node ${node}`);
+    return seen;
+  }
+
+  /** Everything that does not need node b has come to its end. */
+  async othersDone(): Promise<void> {
+    for (const name of ["in-init", "in-plan", ...queued, DEPENDENT]) {
+      await this.estate.whenReady(name);
+    }
+  }
+
+  async says(name: string, words: RegExp, limitMs?: number): Promise<Seen> {
+    const what = `"${words.source}"`;
+    return await this.estate.when(name, what, (object) => words.test(wordsOf(object)), limitMs);
+  }
+
+  /** Nothing is left of any run, no place is taken, and the controller is well. */
+  async wholeAgain(): Promise<void> {
+    const { controllers, estate } = this;
+    let left: string[] = [];
+    await until("nothing to be left behind", 30_000, async () => {
+      left = await estate.leftovers();
+      return left.length === 0 ? true : undefined;
+    }).catch((error: Error) => {
+      throw new Error(`${error.message}: ${left.join(", ")}`);
+    });
+    const number = 1;
+    const taken = await controllers.metric(number, "nigari_run_slots_taken");
+    if (taken !== 0) throw new Error(`${taken} slots are taken, and nothing runs`);
+    const health = await controllers.ask(number, "/healthz");
+    if (!health.startsWith("200")) throw new Error(`The controller is not well: ${health}`);
+  }
+
+  allReady(except: readonly string[] = []): string[] {
+    const { estate } = this;
+    const expected = everybody.filter((name) => !except.includes(name));
+    return expected.filter((name) => !isReady(estate.object(name)));
+  }
+
+  async close(): Promise<void> {
+    this.effects.openAll();
+    await this.controllers.stopAll();
+    await this.estate.close();
+    await this.effects.close();
+  }
+}
+
+/** Ready and Stalled, as "status reason: message", each in a line. */
+export function wordsOf({ status }: Seen["object"]): string {
+  const told = (status?.conditions ?? []).filter(({ type }) => /^(Ready|Stalled)$/.test(type));
+  return told.map(({ status: is, reason, message }) => `${is} ${reason}: ${message}`).join("\n");
+}
+
+/** There if that is possible, and elsewhere if not. */
+function onNode(node: string): Partial<TerraformSpec> {
+  const expression = { key: "kubernetes.io/hostname", operator: "In", values: [node] };
+  const preference = { matchExpressions: [expression] };
+  const preferred = [{ weight: 100, preference }];
+  const nodeAffinity = { preferredDuringSchedulingIgnoredDuringExecution: preferred };
+  return { runnerPodTemplate: { spec: { affinity: { nodeAffinity } } } };
+}
