@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PodWishes, RunnerLaunch } from "../../../ports/runner.ts";
 import { podManifest, repositoryOf } from "./manifest.ts";
-import { podName } from "./names.ts";
+import { podName, runOfPod } from "./names.ts";
 
 const defaults = {
   image: "ghcr.io/nigari/runner:v1",
@@ -39,14 +39,14 @@ const runner = ({ spec }: Made) => spec.containers[0] ?? {};
 
 test("a pod bears the labels that selectors and dashboards know, and ours", () => {
   expect(made().metadata).toEqual({
-    name: "demo-tf-runner-aabbccddeeff",
+    name: "demo-tf-runner-5-aabbccddeeff",
     namespace: "team",
     labels: {
       "app.kubernetes.io/created-by": "tofu-controller",
       "app.kubernetes.io/name": "tf-runner",
       "app.kubernetes.io/instance": "tf-runner-01234567",
       "infra.contrib.fluxcd.io/terraform": "team",
-      "tf.weave.works/tls-secret-name": "demo-tf-runner-aabbccddeeff",
+      "tf.weave.works/tls-secret-name": "demo-tf-runner-5-aabbccddeeff",
       "nigari.dev/run": "5-aabbccddeeff",
       "nigari.dev/runner": "true",
     },
@@ -239,13 +239,15 @@ test("a revision without a hash makes a label all the same", () => {
 
 describe("the name of a pod", () => {
   test.each([
-    ["is the object's and the run's", "demo", "demo-tf-runner-aabbccddeeff"],
-    ["has 63 characters at most", "x".repeat(80), `${"x".repeat(40)}-tf-runner-aabbccddeeff`],
-    ["never has two separators side by side", `${"x".repeat(39)}-yyy`, /^x{39}-tf-runner-/],
+    ["is the object's and the run's", "demo", "demo-tf-runner-5-aabbccddeeff"],
+    ["has 63 characters at most", "x".repeat(80), `${"x".repeat(38)}-tf-runner-5-aabbccddeeff`],
+    ["never has two separators side by side", `${"x".repeat(37)}-yyy`, /^x{37}-tf-runner-/],
   ])("%s", (_why, object, expected) => {
     const name = podName(object, "5-aabbccddeeff");
     expect(name.length).toBeLessThanOrEqual(63);
     if (typeof expected === "string") expect(name).toBe(expected);
     else expect(name).toMatch(expected);
+    // By it the holder of a lock is found again.
+    expect(runOfPod(name)).toBe("5-aabbccddeeff");
   });
 });

@@ -15,14 +15,18 @@ export const CONTAINER = "tf-runner";
 export const RUNNER_PORT = 30_000;
 
 const NAME_MAX = 63;
-/** Of a run id, its end is what chance made. */
-const RUN_CHARACTERS = 12;
 
 /**
  * The pod of a run, and its Secret too. An attempt has a name of its own, so a new one never waits
- * for an old one to go.
+ * for an old one to go. The run stands in it as a whole: OpenTofu notes of who holds a lock nothing
+ * but this name.
  */
 export function podName(object: string, runId: string): string {
-  const end = `-tf-runner-${runId.slice(-RUN_CHARACTERS).replace(/^[^a-z0-9]+/, "")}`;
+  const end = `-tf-runner-${runId}`;
   return `${object.slice(0, NAME_MAX - end.length).replace(/[^a-z0-9]+$/, "")}${end}`;
+}
+
+/** The run that a pod of this name is of; undefined: it is none of ours. */
+export function runOfPod(name: string): string | undefined {
+  return /-tf-runner-(\d+-[0-9a-f]+)$/.exec(name)?.[1];
 }

@@ -22,7 +22,7 @@ const authority = new Authority(
   { store: memoryObjectStore({ clock, random: systemRandom }), clock },
 );
 const call = (ms = 5_000) => ({ signal: AbortSignal.timeout(ms) });
-const POD = "demo-tf-runner-aabbccddeeff";
+const POD = "demo-tf-runner-5-aabbccddeeff";
 const RUN = "5-aabbccddeeff";
 let api: FakePodApi;
 let ended: AbortController;

@@ -4,6 +4,7 @@ import type { Call } from "../../../ports/call.ts";
 import type { Clock, Random } from "../../../ports/clock.ts";
 import { isStoreError, type ObjectStore } from "../../../ports/object-store.ts";
 import type { StateId } from "../../../ports/state.ts";
+import { runOfPod } from "../pods/names.ts";
 import { LOCK_INFO, type StateNames } from "./names.ts";
 
 export interface LockParts {
@@ -164,10 +165,6 @@ function heldBy(
 
 function hostOf(who: string): string {
   return who.slice(who.lastIndexOf("@") + 1);
-}
-
-function runOfPod(host: string): string | undefined {
-  return /-tf-runner-(\d+-[0-9a-f]+)$/.exec(host)?.[1];
 }
 
 interface LockInfo {
