@@ -4,26 +4,54 @@ import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Cluster } from "../cluster/cluster.ts";
 import { until } from "../cluster/commands.ts";
-import { createObjects, send, untilServed } from "../cluster/objects.ts";
+import { createObjects, StatusError, send, untilServed } from "../cluster/objects.ts";
 import { shippedObjects, writeAccountKubeconfig } from "../cluster/shipped.ts";
 import { RUNNER_IMAGE } from "../images/contents.ts";
 
 /** Where the controller lives. */
 export const HOME = "flux-system";
+const TERRAFORMS = "/apis/infra.contrib.fluxcd.io/v1alpha2/terraforms";
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${HOME}/leases`;
 const PROGRAM = join(import.meta.dirname, "../../../dist/controller.js");
 const FLAGS = ["--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0", "--events-addr="];
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** Applies the shipped definition and rights, as a person does once in a cluster. */
+/** Applies the shipped definition and rights, unless that was done in this cluster. */
 export async function install(cluster: Cluster): Promise<void> {
+  if (await isServed(cluster)) return;
   const rights = ["service-account", "controller-role", "leader-election-role"];
   await createObjects(cluster, [
     ...shippedObjects("crd/terraforms.yaml", HOME),
     ...rights.flatMap((name) => shippedObjects(`rbac/${name}.yaml`, HOME)),
   ]);
-  await untilServed(cluster, "/apis/infra.contrib.fluxcd.io/v1alpha2/terraforms");
+  await untilServed(cluster, TERRAFORMS);
+}
+
+async function isServed(cluster: Cluster): Promise<boolean> {
+  try {
+    await send(cluster, "GET", TERRAFORMS);
+    return true;
+  } catch (error) {
+    if (error instanceof StatusError && error.status === 404) return false;
+    throw error;
+  }
+}
+
+/** Removes it with all that is in it: whoever holds on to something there has ended. */
+export async function removeNamespace(cluster: Cluster, name: string): Promise<void> {
+  for (const path of [
+    `/apis/infra.contrib.fluxcd.io/v1alpha2/namespaces/${name}/terraforms`,
+    `/api/v1/namespaces/${name}/pods`,
+  ]) {
+    const { items } = (await send(cluster, "GET", path)) as { items: Item[] };
+    for (const item of items) {
+      const metadata = item.metadata as { readonly name: string };
+      const free = { ...item, metadata: { ...metadata, finalizers: [] } };
+      await send(cluster, "PUT", `${path}/${metadata.name}`, free);
+    }
+  }
+  await send(cluster, "DELETE", `/api/v1/namespaces/${name}`);
 }
 
 /**

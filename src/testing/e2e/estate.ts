@@ -1,4 +1,5 @@
-import { CONDITION, RUN_LABEL } from "../../api/names.ts";
+import { RUN_LABEL } from "../../api/cluster-names.ts";
+import { CONDITION } from "../../api/names.ts";
 import type { Terraform, TerraformSpec } from "../../api/terraform.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { pause, until } from "../cluster/commands.ts";

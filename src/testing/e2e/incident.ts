@@ -13,25 +13,22 @@ const SLOTS = 4;
  * one in apply. The others need no run, or wait for something.
  */
 export const struck = ["in-init", "in-plan", "in-apply"] as const;
-const healthy = ["well-1", "well-2", "paused", "asks"] as const;
-const queued = ["next-1", "next-2", "next-3"] as const;
+const healthy = ["well-1", "well-2", "well-3", "well-4", "paused"] as const;
+const ASKS = "asks";
+const NEXT = "next";
 const ELSEWHERE = "on-a";
 const DEPENDENT = "waits";
-const everybody = [...healthy, ...struck, ELSEWHERE, DEPENDENT, ...queued];
+const everybody = [...healthy, ASKS, ...struck, ELSEWHERE, DEPENDENT, NEXT];
 
 const unreached = /RunnerUnreachable|RunnerLost/;
 
 /** What every object has to say while node b is away, and nothing else. */
 export const truths: Readonly<Record<string, RegExp>> = {
-  "well-1": /^True TerraformAppliedSucceed/,
-  "well-2": /^True TerraformAppliedSucceed/,
-  paused: /^True TerraformAppliedSucceed|[Ss]uspended/,
+  ...Object.fromEntries(healthy.map((name) => [name, /^True TerraformAppliedSucceed/])),
   asks: /TerraformPlannedWithChanges/,
   "on-a": /^Unknown Progressing: Applying/,
   waits: /DependencyNotReady/,
 };
-
-export type NodeFault = "power" | "reboot";
 
 /** The incident, set up and ready to strike. */
 export class Incident {
@@ -69,12 +66,11 @@ export class Incident {
   async setUp(): Promise<void> {
     const { effects, estate } = this;
     await estate.publish(everybody);
-    const { asks, ...well } = { asks: healthy[3], one: healthy[0], two: healthy[1], paused: healthy[2] };
-    for (const name of Object.values(well)) await estate.create(name);
-    await estate.create(asks, { approvePlan: "" });
-    for (const name of Object.values(well)) await estate.whenReady(name);
-    await this.says(asks, /TerraformPlannedWithChanges/);
-    await estate.change(well.paused, (object) => ({
+    for (const name of healthy) await estate.create(name);
+    await estate.create(ASKS, { approvePlan: "" });
+    for (const name of healthy) await estate.whenReady(name);
+    await this.says(ASKS, /TerraformPlannedWithChanges/);
+    await estate.change("paused", (object) => ({
       ...object,
       spec: { ...object.spec, suspend: true },
     }));
@@ -87,8 +83,8 @@ export class Incident {
     await effects.untilHeld("plan", "in-plan");
     for (const name of ["in-apply", ELSEWHERE]) await effects.untilHeld("apply", name);
     await estate.create(DEPENDENT, { dependsOn: [{ name: "in-plan" }] });
-    for (const name of queued) await estate.create(name);
-    for (const name of queued) await this.says(name, /free slot/);
+    await estate.create(NEXT);
+    await this.says(NEXT, /free slot/);
     await this.says(DEPENDENT, /DependencyNotReady/);
     for (const name of [...struck, ELSEWHERE]) {
       const { id } = estate.object(name).status?.run ?? {};
@@ -129,7 +125,7 @@ export class Incident {
 
   /** Everything that does not need node b has come to its end. */
   async othersDone(): Promise<void> {
-    for (const name of ["in-init", "in-plan", ...queued, DEPENDENT]) {
+    for (const name of ["in-init", "in-plan", NEXT, DEPENDENT]) {
       await this.estate.whenReady(name);
     }
   }
@@ -156,6 +152,12 @@ export class Incident {
     if (!health.startsWith("200")) throw new Error(`The controller is not well: ${health}`);
   }
 
+  /** Objects that were to do something to the world. */
+  applied(): string[] {
+    return everybody.filter((name) => name !== ASKS);
+  }
+
+  /** Who is not Ready, of all but these. */
   allReady(except: readonly string[] = []): string[] {
     const { estate } = this;
     const expected = everybody.filter((name) => !except.includes(name));
