@@ -53,7 +53,11 @@ function stage(engineRuns = true) {
     printed.out = "";
     printed.err = "";
     const evidence = () => Promise.reject(new Error("not here"));
-    const code = await runCommandLine({ shell, evidence }, words);
+    const openCluster = () => Promise.reject(new Error("there is none"));
+    const code = await runCommandLine(
+      { shell, evidence, openCluster, definition: async () => ({}) },
+      words,
+    );
     return { code, ...printed };
   };
   return { run, store, ups, clock, world, shell, printed };

@@ -2,6 +2,8 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { parseDuration } from "../api/duration.ts";
 import { EngineUnavailable } from "../ports/engine.ts";
 import { isStoreError } from "../ports/object-store.ts";
+import type { ClusterParts } from "./cluster/parts.ts";
+import { addCluster } from "./commands/cluster-verbs.ts";
 import type { DoctorParts } from "./commands/doctor.ts";
 import { addDoctor } from "./commands/doctor-verbs.ts";
 import { addLesson } from "./commands/lesson-verbs.ts";
@@ -12,12 +14,14 @@ import { type CommonFlags, type Context, withWorld } from "./context.ts";
 import { outputForm } from "./output-flag.ts";
 import { CliError, EXIT, type Shell } from "./world.ts";
 
+export type ProgramParts = DoctorParts & ClusterParts;
+
 /**
  * Runs one command line and answers with its exit code. The commands' code is loaded when they
  * run, so that --help stays quick.
  */
 export async function runCommandLine(
-  parts: DoctorParts,
+  parts: ProgramParts,
   words: readonly string[],
 ): Promise<number> {
   const { shell } = parts;
@@ -48,7 +52,7 @@ function isUnreachable(error: unknown): boolean {
 
 type Done = (code: number) => void;
 
-function build(parts: DoctorParts, words: readonly string[], done: Done): Command {
+function build(parts: ProgramParts, words: readonly string[], done: Done): Command {
   const { shell } = parts;
   // Behind a verb the word is the verb's: state show has a flag of that name.
   const ours = words[0] === "--version" || !words.includes("--version");
@@ -71,6 +75,7 @@ function build(parts: DoctorParts, words: readonly string[], done: Done): Comman
   for (const add of [addUp, addRead, addAct, addPlan, addState, addVersion]) {
     add(program, shell, done);
   }
+  addCluster({ program, parts, common, done });
   addDoctor(program, parts, done);
   addRunbook(program, shell, done);
   addLesson(program, parts, done);

@@ -1,4 +1,5 @@
 // The program `nigari`. The launcher at the root starts it.
+import type { ClusterFlags } from "../cli/cluster/parts.ts";
 import { runCommandLine } from "../cli/program.ts";
 import { createShell } from "./shell.ts";
 
@@ -13,7 +14,16 @@ const evidence = async () => {
 // it in the middle of what it waits for.
 const ended = new AbortController();
 const alive = shell.clock.sleep(Number.MAX_SAFE_INTEGER, ended.signal);
-process.exitCode = await runCommandLine({ shell, evidence }, process.argv.slice(2));
+const openCluster = async (flags: ClusterFlags) => {
+  const { connectAdmin } = await import("./cluster-world.ts");
+  return connectAdmin(flags, { clock: shell.clock, env: process.env });
+};
+const definition = async () => {
+  const { readDefinition } = await import("./cluster-world.ts");
+  return readDefinition();
+};
+const parts = { shell, evidence, openCluster, definition };
+process.exitCode = await runCommandLine(parts, process.argv.slice(2));
 ended.abort();
 await alive;
 shell.close();

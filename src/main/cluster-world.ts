@@ -1,3 +1,6 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
 import { ApiServerAdmin } from "../adapters/kubernetes/cluster-admin.ts";
 import { Connection } from "../adapters/kubernetes/connection.ts";
 import { AccessError, findAccess } from "../adapters/kubernetes/kubeconfig.ts";
@@ -12,7 +15,7 @@ import type { ClusterAdmin } from "../ports/cluster.ts";
 import { isStoreError } from "../ports/object-store.ts";
 import type { LiveRun } from "../ports/runs.ts";
 import { clusterStates } from "./cluster-states.ts";
-import { packageVersion } from "./package.ts";
+import { packageRoot, packageVersion } from "./package.ts";
 
 export interface ClusterParts {
   readonly clock: Clock;
@@ -77,6 +80,12 @@ export async function connectAdmin(
 ): Promise<{ readonly admin: ClusterAdmin; close(): void }> {
   const { connection, admin } = await openCluster(place, parts);
   return { admin, close: () => connection.close() };
+}
+
+/** The definition of the kind that comes with this program. */
+export async function readDefinition(): Promise<unknown> {
+  const file = join(packageRoot(), "config/crd/terraforms.yaml");
+  return parse(await readFile(file, "utf8"));
 }
 
 function unreachable({ name }: ClusterAdmin, error: unknown): unknown {

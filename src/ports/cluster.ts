@@ -13,6 +13,7 @@ export interface ClusterAdmin {
   /** All of a kind, page by page. A kind that the cluster does not know has none. */
   list(kind: ClusterKind, where: ClusterQuery, call: Call): Promise<ClusterObject[]>;
   get(kind: ClusterKind, key: ClusterKey, call: Call): Promise<ClusterObject | undefined>;
+  create(kind: ClusterKind, object: ClusterObject, call: Call): Promise<ClusterObject>;
   /** Merges these fields into the object; null takes one away. */
   patch(kind: ClusterKind, key: ClusterKey, fields: object, call: Call): Promise<void>;
   /** With its uid, so that one made anew under the name is left alone. One that is gone is fine. */

@@ -129,6 +129,49 @@ describe.skipIf(withoutCluster())("on a real API server", () => {
     expect(ms).toBeLessThan(15_000);
   });
 
+  test("a node is vouched for with the boot id of that start, and only when confirmed", async () => {
+    const node = async () => (await send(server, "GET", `/api/v1/nodes/${NODE}`)) as Stored;
+    const shown = await line.run(["fence", NODE]);
+    expect(shown.code).toBe(0);
+    expect(shown.out).toMatch(/^apps\/web +r-1 +apply +its result is collected/m);
+    expect((await node()).metadata.annotations?.["nigari.dev/fenced"]).toBeUndefined();
+    expect((await line.run(["fence", NODE, "--confirm"])).code).toBe(0);
+    expect((await node()).metadata.annotations?.["nigari.dev/fenced"]).toBe("bootID-1");
+    const viewer = await line.as("viewer", "fence", NODE);
+    expect(viewer.code).toBe(1);
+    expect(viewer.err).toContain(
+      'needs a ClusterRole with the rule {apiGroups: [""], resources: [',
+    );
+  });
+
+  test("a takeover is checked, told and finished, and no state is touched", async () => {
+    const { uid } = (await stored("db")).metadata;
+    await createObjects(server, [tofuController(), tls, state, upstreamRunner("db", uid)]);
+    const check = await line.run(["migrate", "check", "-o", "json"]);
+    expect(check.code).toBe(0);
+    const { findings, gaps, objects } = JSON.parse(check.out);
+    expect([objects, gaps]).toEqual([2, []]);
+    expect(findings.map((each: { code: string }) => each.code)).toEqual([
+      "static-manifests",
+      "pending-plan",
+      "leftovers",
+    ]);
+    const blind = await line.as("viewer", "migrate", "check");
+    expect(blind.code).toBe(2);
+    expect(blind.out).toContain("Could not be read:");
+    expect((await line.run(["migrate", "finish"])).out).toContain("Nothing was removed.");
+    const finish = await line.run(["migrate", "finish", "--confirm"]);
+    expect(finish.code).toBe(0);
+    const left = async (kind: string) => {
+      const list = await send(server, "GET", `/api/v1/namespaces/apps/${kind}`);
+      const { items } = list as { items: { metadata: { name: string } }[] };
+      return items.map(({ metadata }) => metadata.name).sort();
+    };
+    expect(await left("secrets")).toEqual(["tfstate-default-db"]);
+    // A pod with a node goes when its kubelet says so; here there is none.
+    expect(finish.out).toContain("done: delete Pod apps/db-tf-runner");
+  });
+
   test("where this machine keeps objects too, one must say which is meant", async () => {
     const home = join(folder, "both");
     mkdirSync(join(home, ".local/state/nigari"), { recursive: true });
@@ -184,6 +227,45 @@ function runnerPod(name: string, uid: string) {
     spec: { nodeName: NODE, containers: [{ name: "tf-runner", image: "x" }] },
     status: { phase: "Running" },
   };
+}
+
+function tofuController() {
+  const labels = { "app.kubernetes.io/name": "tofu-controller" };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "tofu-controller", namespace: "apps", labels },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { containers: [{ name: "manager", image: "ghcr.io/flux-iac/tofu-controller:v0" }] },
+      },
+    },
+  };
+}
+
+const tls = {
+  apiVersion: "v1",
+  kind: "Secret",
+  type: "Opaque",
+  metadata: {
+    name: "terraform-runner.tls-1700000000",
+    namespace: "apps",
+    labels: { [`${GROUP}/terraform`]: "true" },
+  },
+};
+const state = {
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: "tfstate-default-db", namespace: "apps", labels: { tfstate: "true" } },
+};
+
+function upstreamRunner(name: string, uid: string) {
+  const { metadata, ...pod } = runnerPod(name, uid);
+  const { "nigari.dev/run": _, ...labels } = metadata.labels;
+  return { ...pod, metadata: { ...metadata, name: `${name}-tf-runner`, labels } };
 }
 
 async function lease(holderIdentity: string) {

@@ -147,7 +147,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   cli: {
     purpose: "arguments, commands, views. Main hands it what it works on.",
-    rooms: ["api", "ports", "recognizers", "evidence", "render"],
+    rooms: ["api", "domain", "ports", "recognizers", "evidence", "render"],
     packages: ["commander", "yaml"],
     builtins: ANY,
   },

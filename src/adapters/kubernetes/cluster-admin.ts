@@ -77,6 +77,13 @@ export class ApiServerAdmin implements ClusterAdmin {
     }
   }
 
+  async create(kind: ClusterKind, object: ClusterObject, call: Call): Promise<ClusterObject> {
+    const { namespace, name } = object.metadata;
+    const path = kindPath(kind, namespace);
+    const request = { method: "POST", path, body: JSON.stringify(object) } as const;
+    return (await this.#ask(textOf(kind, { namespace, name }), request, call)) as ClusterObject;
+  }
+
   async patch(kind: ClusterKind, key: ClusterKey, fields: object, call: Call): Promise<void> {
     const request = {
       method: "PATCH",
