@@ -129,7 +129,7 @@ describe.skipIf(withoutCluster())("on a real API server", () => {
     expect(ms).toBeLessThan(15_000);
   });
 
-  test("a node is vouched for with the boot id of that start, and only when confirmed", async () => {
+  test("a node is vouched for by the boot id of that start, once it is confirmed", async () => {
     const node = async () => (await send(server, "GET", `/api/v1/nodes/${NODE}`)) as Stored;
     const shown = await line.run(["fence", NODE]);
     expect(shown.code).toBe(0);
