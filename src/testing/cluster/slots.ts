@@ -10,6 +10,8 @@ import { tearDown } from "./tear-down.ts";
 /** Who has which slot, machine-wide. */
 const REGISTER = "/run/nigari-clusters";
 const LOCK_LIMIT_MS = 120_000;
+/** Of one with two nodes, while one of them starts anew. */
+const WATCHES_PER_CLUSTER = 40;
 
 interface Claim {
   readonly plan: ClusterPlan;
@@ -28,11 +30,23 @@ export async function claimSlot(chosen: Omit<Chosen, "slot">): Promise<ClusterPl
       (slot) => readClaim(slot) === undefined,
     );
     if (free === undefined) throw new Error(`All ${SLOTS} slots for clusters are taken`);
+    checkWatches(claims().length + 1);
     const plan = planOf({ ...chosen, slot: free });
     const owner = identityOf(process.pid);
     writeClaim(owner === undefined ? { plan } : { plan, owner });
     return plan;
   });
+}
+
+/** Past the limit a program's watch on its files fails, and a node is ready without its network. */
+function checkWatches(clusters: number): void {
+  const need = clusters * WATCHES_PER_CLUSTER;
+  const have = Number(readFileSync("/proc/sys/fs/inotify/max_user_instances", "utf8"));
+  if (have >= need) return;
+  const mend = `run "sysctl -w fs.inotify.max_user_instances=${need}", or take one down`;
+  throw new Error(
+    `${clusters} clusters need ${need} inotify instances, and ${have} may be: ${mend}`,
+  );
 }
 
 /** From now on the cluster stays until it is taken down, whoever ends. */
