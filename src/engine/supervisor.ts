@@ -299,7 +299,8 @@ export class Supervisor {
     }
     this.#launched = true;
     this.#launchError = undefined;
-    return PAUSE_FIRST_MS;
+    // It may be up already: a runner that stood by is.
+    return 0;
   }
 
   async #prepare(parent: AbortSignal): Promise<PreparedRun> {

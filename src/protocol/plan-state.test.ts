@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
-import { readPlannedOn } from "./plan-state.ts";
+import { readPlannedOn, readPriorOutputs } from "./plan-state.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "nigari-plans-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -95,5 +95,37 @@ describe("the state that a plan was made on", () => {
 
   test("is not known of a file that is not there", async () => {
     expect(await readPlannedOn(join(scratch, "none"))).toBeUndefined();
+  });
+});
+
+describe("the outputs that a plan was made on", () => {
+  const outputs = { a: { value: "x", type: "string", sensitive: true } };
+  const prior = (more: object) => JSON.stringify({ version: 4, outputs, ...more });
+
+  test.each([true, false])(
+    "are those of the state before refresh (deflated: %s)",
+    async (deflate) => {
+      const tfstate = JSON.stringify({ version: 4, outputs: {} });
+      const path = written(zip({ tfplan: "x", tfstate, "tfstate-prev": prior({}) }, { deflate }));
+      expect(JSON.parse((await readPriorOutputs(path)) ?? "")).toEqual(outputs);
+    },
+  );
+
+  test("are left to OpenTofu where the state is large, also if the file lies about it", async () => {
+    const large = zip({ "tfstate-prev": prior({ resources: "x".repeat(5 << 20) }) });
+    expect(await readPriorOutputs(written(large))).toBeUndefined();
+    const size = Buffer.alloc(4);
+    size.writeUInt32LE(prior({ resources: "x".repeat(5 << 20) }).length);
+    const lie = Buffer.from(large);
+    lie.writeUInt32LE(1, lie.lastIndexOf(size));
+    expect(await readPriorOutputs(written(lie))).toBeUndefined();
+  });
+
+  test.each([
+    ["no such file", "/nowhere/plan.bin"],
+    ["an encrypted plan", written(Buffer.from('{"meta":{},"encrypted_data":"x"}'))],
+    ["a plan without a state before", written(zip({ tfplan: "x" }))],
+  ])("are not known of %s", async (_what, path) => {
+    expect(await readPriorOutputs(path)).toBeUndefined();
   });
 });

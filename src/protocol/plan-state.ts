@@ -2,16 +2,21 @@ import { type FileHandle, open } from "node:fs/promises";
 import { createInflateRaw } from "node:zlib";
 import type { PlannedOn } from "../domain/facts.ts";
 import { type StateHead, StateScanner } from "../domain/state-file.ts";
+import { outputsInState } from "./tofu-outputs.ts";
 
 /** The end of a ZIP file with its longest comment, and more names than a plan has. */
 const TAIL_BYTES = 22 + 65_535;
 const DIRECTORY_BYTES_MAX = 4 * 1_048_576;
+
+/** A larger state is left to OpenTofu. */
+const OUTPUTS_STATE_BYTES_MAX = 4 * 1_048_576;
 
 interface Entry {
   readonly name: string;
   /** 0: as it is; 8: deflated. */
   readonly method: number;
   readonly packedBytes: number;
+  readonly sizeBytes: number;
   readonly headerAt: number;
 }
 
@@ -38,24 +43,55 @@ export async function readPlannedOn(path: string): Promise<PlannedOn | undefined
   }
 }
 
+/**
+ * The outputs in the state that a plan was made on, as OpenTofu found it, in the words of `output
+ * -json`. Undefined: the file does not tell. Never fails.
+ */
+export async function readPriorOutputs(path: string): Promise<string | undefined> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, "r");
+    const entry = (await readDirectory(file)).find(({ name }) => name === "tfstate-prev");
+    if (entry === undefined || entry.sizeBytes > OUTPUTS_STATE_BYTES_MAX) return undefined;
+    const chunks: Buffer[] = [];
+    let left = OUTPUTS_STATE_BYTES_MAX;
+    for await (const chunk of await contentOf(file, entry)) {
+      left -= chunk.length;
+      if (left < 0) return undefined;
+      chunks.push(chunk);
+    }
+    return outputsInState(Buffer.concat(chunks).toString("utf8"));
+  } catch {
+    return undefined;
+  } finally {
+    await file?.close();
+  }
+}
+
 async function headIn(
   file: FileHandle,
   entries: readonly Entry[],
   name: string,
 ): Promise<StateHead | undefined> {
   const entry = entries.find((each) => each.name === name);
-  if (entry === undefined || (entry.method !== 0 && entry.method !== 8)) return undefined;
-  const header = await bytesAt(file, entry.headerAt, 30);
-  const start = entry.headerAt + 30 + header.readUInt16LE(26) + header.readUInt16LE(28);
-  if (entry.packedBytes === 0) return undefined;
-  const end = start + entry.packedBytes - 1;
-  const packed = file.createReadStream({ start, end, autoClose: false });
+  if (entry === undefined) return undefined;
   const scanner = new StateScanner();
-  const content = entry.method === 8 ? packed.pipe(createInflateRaw()) : packed;
-  packed.on("error", (error) => content.destroy(error));
-  for await (const chunk of content) scanner.feed(chunk);
+  for await (const chunk of await contentOf(file, entry)) scanner.feed(chunk);
   const head = scanner.end();
   return "problem" in head ? undefined : head;
+}
+
+/** Unpacked. Fails if it is empty, or packed in a way that plans are not. */
+async function contentOf(file: FileHandle, entry: Entry): Promise<AsyncIterable<Buffer>> {
+  if (entry.method !== 0 && entry.method !== 8) throw new RangeError("Packed in another way");
+  const header = await bytesAt(file, entry.headerAt, 30);
+  const start = entry.headerAt + 30 + header.readUInt16LE(26) + header.readUInt16LE(28);
+  if (entry.packedBytes === 0) throw new RangeError("The entry is empty");
+  const end = start + entry.packedBytes - 1;
+  const packed = file.createReadStream({ start, end, autoClose: false });
+  const content = entry.method === 8 ? packed.pipe(createInflateRaw()) : packed;
+  packed.on("error", (error) => content.destroy(error));
+  return content;
 }
 
 async function readDirectory(file: FileHandle): Promise<Entry[]> {
@@ -78,6 +114,7 @@ function entriesOf(directory: Buffer): Entry[] {
       name: directory.toString("utf8", at + 46, at + 46 + nameBytes),
       method: directory.readUInt16LE(at + 10),
       packedBytes: directory.readUInt32LE(at + 20),
+      sizeBytes: directory.readUInt32LE(at + 24),
       headerAt: directory.readUInt32LE(at + 42),
     });
     at += 46 + nameBytes + directory.readUInt16LE(at + 30) + directory.readUInt16LE(at + 32);

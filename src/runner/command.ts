@@ -15,6 +15,7 @@ import {
   saysPlanStale,
   type TofuLine,
 } from "../protocol/tofu-json.ts";
+import { mayTellOutputs, outputsToldIn } from "../protocol/tofu-outputs.ts";
 import { StageAbandoned, StageFailure, StageStopped } from "./failure.ts";
 import { runStep, type StepEnd } from "./step.ts";
 import { Stopping } from "./stopping.ts";
@@ -58,6 +59,8 @@ export interface TofuResult {
   readonly ledger: ProgressLedger;
   /** Of a plan; undefined if it did not come to that, or if a flood took it away. */
   readonly summary: PlanSummary | undefined;
+  /** What it gave out at its end, as `output -json` tells it; undefined if it told not all. */
+  readonly outputs: string | undefined;
 }
 
 /** Between interrupt and kill at a stage's limit: an apply may have much to bring to an end. */
@@ -165,6 +168,7 @@ class Listener {
   #complaintsLength = 0;
   #progress: JournalBody[] = [];
   #summary: PlanSummary | undefined;
+  #outputs: string | undefined;
 
   constructor(context: RunContext) {
     this.#context = context;
@@ -177,6 +181,7 @@ class Listener {
       return;
     }
     // A flood is not worth the reading: what a provisioner prints bears no result.
+    if (mayTellOutputs(text)) this.#outputs = text;
     if (log.isFull && text.includes('"type":"provision_progress"')) log.write("", "noise");
     else this.#ui(parseTofuLine(text));
   }
@@ -220,6 +225,7 @@ class Listener {
       planStale: this.#errors.some(({ summary }) => saysPlanStale(summary)),
       ledger: this.#ledger,
       summary: this.#summary,
+      outputs: this.#outputs === undefined ? undefined : outputsToldIn(this.#outputs),
     };
   }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Stage } from "../api/terraform.ts";
 import { moveDurably, writeDurably } from "../protocol/durable.ts";
 import type { Inventory, RunOutcome } from "../protocol/messages.ts";
-import { readPlannedOn } from "../protocol/plan-state.ts";
+import { readPlannedOn, readPriorOutputs } from "../protocol/plan-state.ts";
 import { notInState } from "../protocol/tofu-state.ts";
 import {
   applyArguments,
@@ -92,6 +92,8 @@ class Operation {
   #cache: InitCache | undefined;
   /** What init would make was put in place instead. */
   #initSkipped = false;
+  /** At the end of an apply; undefined: not all of them. */
+  #outputsTold: string | undefined;
   /** Resolves when nothing is read any more of what init has made. */
   #keeping: Promise<void> = Promise.resolve();
   /** What does not hinder the run, and a person should know of. */
@@ -314,6 +316,7 @@ class Operation {
     const result = await this.#tofu({ stage: "apply", args, output: "ui" });
     // Before anything else: the only copy of what was done may lie in a file that nobody expects.
     const stateRescued = await this.#rescueState();
+    this.#outputsTold = result.outputs;
     if (result.end.exitCode === 0 && !stateRescued) return;
     await this.#wantsInit(result);
     const unrecorded = result.end.abandoned ? [] : await this.#unrecorded(result);
@@ -388,11 +391,25 @@ class Operation {
     const { folder, order } = this.#context;
     if (!order.outputs) return undefined;
     await this.#stage("outputs");
-    const file = await this.#result("outputs", "outputs", outputArguments);
-    const json = await this.#json("outputs", file);
-    await writeDurably(join(folder.files, "outputs.json"), await readFile(file));
-    await rm(file, { force: true });
+    const text = (await this.#knownOutputs()) ?? (await this.#askedOutputs());
+    await writeDurably(join(folder.files, "outputs.json"), text);
+    const json: unknown = JSON.parse(text);
     return { facts: outputFactsOf(json), json };
+  }
+
+  /** The apply has told them, or they stand in the state that a plan without changes was made on. */
+  async #knownOutputs(): Promise<string | undefined> {
+    const { folder, order } = this.#context;
+    if (order.operation === "apply") return this.#outputsTold;
+    return await readPriorOutputs(join(folder.files, "plan.bin"));
+  }
+
+  async #askedOutputs(): Promise<string> {
+    const file = await this.#result("outputs", "outputs", outputArguments);
+    await this.#json("outputs", file);
+    const text = await readFile(file, "utf8");
+    await rm(file, { force: true });
+    return text;
   }
 
   async #inventory(): Promise<Inventory> {

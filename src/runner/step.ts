@@ -128,14 +128,17 @@ async function graceOver({ stopping, graceMs }: StepCommand, signal: AbortSignal
   return false;
 }
 
-/** Ends everything of the run but ourselves. */
+/**
+ * Ends everything of the run but ourselves. The second look at nobody is to see who was born during
+ * the first.
+ */
 async function endLeftovers(leader: ProcessIdentity, token: string): Promise<void> {
-  await kill(leader, token, KILL_MS);
-  for (let look = 0; look < 100; look += 1) {
+  const until = performance.now() + KILL_MS;
+  for (let empty = 0; empty < 2 && performance.now() < until; ) {
     const others = await othersOf(leader, token);
-    if (others.length === 0) return;
+    empty = others.length === 0 ? empty + 1 : 0;
     for (const other of others) killProcess(other);
-    await sleep(20);
+    if (empty < 2) await sleep(others.length === 0 ? 1 : 20);
   }
 }
 

@@ -49,8 +49,9 @@ export class Workspace {
       this.#block(resource, resources[index - 1]?.name),
     );
     const last = resources.at(-1)?.name;
-    const output = last === undefined ? "" : `output "last" {\n  value = ${TYPE}.${last}.id\n}\n`;
-    return { "main.tf": [...blocks, output].join("\n") };
+    // Secret, so that OpenTofu is asked for it after an apply and can be struck then.
+    const output = `output "last" {\n  value     = ${TYPE}.${last}.id\n  sensitive = true\n}\n`;
+    return { "main.tf": [...blocks, last === undefined ? "" : output].join("\n") };
   }
 
   address(name: string): string {
