@@ -467,7 +467,7 @@ export class Supervisor {
   }
 
   #failed(error: unknown): Round {
-    if (this.#comesUp(error)) return PAUSE_FIRST_MS;
+    if (this.#comesUp(error)) return this.#comingUp();
     const message = messageOf(error);
     this.#ports.log.debug("A look at a run failed", { run: this.run.id, error: message });
     if (this.#startedAt === undefined) this.#launchError = message;

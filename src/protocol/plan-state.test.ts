@@ -111,7 +111,7 @@ describe("the outputs that a plan was made on", () => {
     },
   );
 
-  test("are left to OpenTofu where the state is large, also if the file lies about it", async () => {
+  test("are left to OpenTofu where the state is large, or said to be small", async () => {
     const large = zip({ "tfstate-prev": prior({ resources: "x".repeat(5 << 20) }) });
     expect(await readPriorOutputs(written(large))).toBeUndefined();
     const size = Buffer.alloc(4);

@@ -17,7 +17,7 @@ describe("what an apply tells of its outputs", () => {
 
   const rows: Record<string, string> = {
     "a sensitive one, of which it tells no value": told(
-      '{"a":{"sensitive":false,"type":"string","value":"x"},"b":{"sensitive":true,"type":"string"}}',
+      '{"a":{"sensitive":false,"type":1,"value":"x"},"b":{"sensitive":true,"type":"string"}}',
     ),
     "one without a type": told('{"a":{"sensitive":false,"value":"x"}}'),
     "a plan, which tells of changes": told('{"a":{"sensitive":false,"action":"noop"}}'),

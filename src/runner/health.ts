@@ -1,5 +1,3 @@
-import { request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
 import { connect, isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HealthFact, StartOrder } from "../protocol/messages.ts";
@@ -145,9 +143,12 @@ interface Answer {
 }
 
 /** The head of the answer, or what is wrong. The body is not read. */
-function get(url: URL, signal: AbortSignal): Promise<Answer | string> {
-  return new Promise((resolve) => {
-    const request = url.protocol === "https:" ? httpsRequest : httpRequest;
+async function get(url: URL, signal: AbortSignal): Promise<Answer | string> {
+  // Loading these takes as long as starting Node; few runs have such a check.
+  const { request } = await (url.protocol === "https:"
+    ? import("node:https")
+    : import("node:http"));
+  return await new Promise((resolve) => {
     const sent = request(url, { signal, agent: false }, (response) => {
       const { statusCode: status = 0, headers } = response;
       response.destroy();

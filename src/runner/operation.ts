@@ -397,7 +397,7 @@ class Operation {
     return { facts: outputFactsOf(json), json };
   }
 
-  /** The apply has told them, or they stand in the state that a plan without changes was made on. */
+  /** The apply has told them, or they stand in the state that a plan of no changes was made on. */
   async #knownOutputs(): Promise<string | undefined> {
     const { folder, order } = this.#context;
     if (order.operation === "apply") return this.#outputsTold;

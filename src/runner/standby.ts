@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { membersOf, readProcessTable } from "../processes/members.ts";
 import { type HandedRun, handedRun, STANDBY_MS, STANDING_BY } from "../protocol/hand-over.ts";
 
 export interface StandbyOptions {
@@ -30,6 +31,7 @@ export async function standBy(options: StandbyOptions): Promise<HandedRun | unde
   try {
     const read = readLine(input, over.signal);
     say(STANDING_BY);
+    await lookAround();
     const line = await read;
     const run = line === undefined ? undefined : handedRun(line);
     if (run === undefined) say(`ending: no run was handed over (${reason(over.signal, line)})`);
@@ -39,6 +41,14 @@ export async function standBy(options: StandbyOptions): Promise<HandedRun | unde
     shutdown.removeEventListener("abort", told);
     input.destroy();
   }
+}
+
+/**
+ * Whose the processes of the machine are has to be known after each step of a run. Of those that
+ * are there already it is found out now, while nobody waits.
+ */
+async function lookAround(): Promise<void> {
+  membersOf({ leaders: [], token: "none" }, await readProcessTable());
 }
 
 function reason(over: AbortSignal, line: string | undefined): string {

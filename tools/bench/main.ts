@@ -18,7 +18,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "5" },
     /** Folder for Node's profile of the engine's processor. */
     profile: { type: "string" },
-    kills: { type: "string", default: "20" },
+    kills: { type: "string", default: "30" },
   },
 });
 const parts = values.only.split(",");
@@ -35,7 +35,7 @@ output "count" {
 }
 `;
 const modules = {
-  heavy: hashing(260),
+  heavy: hashing(500),
   slow: hashing(120),
   trivial: `
 variable "text" {

@@ -51,6 +51,8 @@ export class RunRecord {
   #runner: ProcessIdentity | undefined;
   #end: RunnerEnd | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  /** Two looks in a row found nobody of a run that had a runner: nobody can start anybody. */
+  #dead = false;
 
   constructor(runsFolder: string, runId: string) {
     this.runId = runId;
@@ -134,6 +136,7 @@ export class RunRecord {
    * anything yet. Undefined: look.
    */
   glance(): Pick<Sight, "runner" | "workers"> | undefined {
+    if (this.#dead) return { runner: "gone", workers: [] };
     if (this.identity() === undefined) return { runner: "unknown", workers: [] };
     if (!this.runnerLives() || this.groups().length > 0) return undefined;
     return { runner: this.isUp() ? "running" : "starting", workers: [] };
@@ -144,9 +147,11 @@ export class RunRecord {
    * the table is read can be missed once.
    */
   async look(): Promise<Sight> {
+    if (this.#dead) return { runner: "gone", workers: [], members: [] };
     let members = this.membersIn(await readProcessTable());
     if (members.length === 0) members = this.membersIn(await readProcessTable());
     const runner = this.runner();
+    this.#dead = runner !== undefined && members.length === 0;
     const alive = members.some((each) => each.pid === runner?.pid);
     const workers = members.filter((each) => each.pid !== runner?.pid);
     if (alive) {

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../ports/clock.ts";
@@ -25,11 +25,15 @@ export interface SpareOptions {
   readonly log: Log;
 }
 
+/** A run that has just got its runner is given its order first, and is not disturbed by a start. */
+const START_AFTER_MS = 100;
 /** One that is not up by then hangs, and is ended. */
 const UP_MS = 60_000;
 /** How long it may take to claim the run that it was given: some ms, if all is well. */
 const CLAIM_MS = 2_000;
-const CLAIM_LOOK_MS = 2;
+/** And how long to listen then: who greets it before that has to try again. */
+const LISTEN_MS = 100;
+const LOOK_MS = 2;
 /** What has not ended by then hangs in the kernel. */
 const KILL_MS = 2_000;
 
@@ -44,7 +48,7 @@ export class SpareRunner {
   #spare: DetachedProcess | undefined;
   #startedAtMs = 0;
   #starting = false;
-  #closed = false;
+  readonly #closing = new AbortController();
 
   constructor(options: SpareOptions) {
     this.#options = options;
@@ -53,7 +57,7 @@ export class SpareRunner {
 
   /** Starts one, unless there is one or none is wanted any more. Never fails. */
   prepare(): void {
-    if (this.#closed || this.#starting || this.#spare !== undefined) return;
+    if (this.#closing.signal.aborted || this.#starting || this.#spare !== undefined) return;
     this.#starting = true;
     this.#start()
       .catch((error: unknown) => {
@@ -66,7 +70,7 @@ export class SpareRunner {
 
   /** Ends the one that stands by; no other is started, and no run gets one. */
   close(): void {
-    this.#closed = true;
+    this.#closing.abort();
     this.#dismiss();
   }
 
@@ -96,9 +100,8 @@ export class SpareRunner {
       await writeDurably(folder.launch, JSON.stringify(spare.identity));
       // Not waited for: one that is frozen reads nothing.
       spare.input?.end(handOverLine({ folder: folder.root, env }));
-      const { clock } = this.#options;
-      const until = clock.monotonic() + CLAIM_MS;
-      while (!run.isUp() && !hasEnded && clock.monotonic() < until) await sleep(CLAIM_LOOK_MS);
+      await this.#until(CLAIM_MS, () => hasEnded || run.isUp());
+      await this.#until(LISTEN_MS, () => hasEnded || existsSync(run.identity()?.socket ?? ""));
     } catch (error) {
       this.#options.log.warn("A run cannot be handed over", { error: String(error) });
     }
@@ -112,8 +115,16 @@ export class SpareRunner {
     return spare;
   }
 
+  async #until(limitMs: number, holds: () => boolean): Promise<void> {
+    const { clock } = this.#options;
+    const endMs = clock.monotonic() + limitMs;
+    while (!holds() && clock.monotonic() < endMs) await sleep(LOOK_MS);
+  }
+
   async #start(): Promise<void> {
     const { command, env, folder, clock } = this.#options;
+    await clock.sleep(START_AFTER_MS, this.#closing.signal);
+    if (this.#closing.signal.aborted) return;
     rmSync(this.#log, { force: true });
     const started = await startDetached({
       argv: [...command, STANDBY],
@@ -128,13 +139,13 @@ export class SpareRunner {
     void started.ended.then(() => {
       if (this.#spare === started) this.#spare = undefined;
     });
-    if (this.#closed) this.#dismiss();
+    if (this.#closing.signal.aborted) this.#dismiss();
   }
 
   /** The one that stands by, if it is fit for such an environment; it is the caller's then. */
   #take(env: Readonly<Record<string, string>>): DetachedProcess | undefined {
     const spare = this.#spare;
-    if (spare === undefined || this.#closed) return undefined;
+    if (spare === undefined || this.#closing.signal.aborted) return undefined;
     const stat = statOf(spare.identity.pid);
     const alive = stat !== undefined && !isDead(stat) && !/^t/i.test(stat.state);
     const late = this.#options.clock.monotonic() - this.#startedAtMs > UP_MS;
