@@ -5,6 +5,7 @@ import { type RunStatus, type Stage, stages, type Terraform } from "../api/terra
 import { positiveMs } from "../domain/backoff.ts";
 import { isAsIntended, isPlanShown } from "../domain/guards.ts";
 import { healthCheckMaxMs, stageLimitMs } from "../domain/limits.ts";
+import type { RunReason } from "../domain/run-notes.ts";
 import type { ArtifactStore, OpenArtifact } from "../ports/artifacts.ts";
 import type { Call } from "../ports/call.ts";
 import type { ObjectStore } from "../ports/object-store.ts";
@@ -70,10 +71,19 @@ export async function prepareRun(
   };
 }
 
+/** Reasons of runs that a person or a deletion waits for. */
+const URGENT: readonly string[] = [
+  "DestroyOnDeletion",
+  "Approved",
+  "Requested",
+  "ReplanRequested",
+] satisfies RunReason[];
+
 function podWishes({ metadata, spec }: Terraform, run: RunStatus): PodWishes {
   return {
     ownerUid: metadata.uid ?? "",
     operation: run.operation,
+    urgent: URGENT.includes(run.reason),
     revision: run.revision,
     template: spec.runnerPodTemplate,
     serviceAccountName: spec.serviceAccountName,

@@ -73,6 +73,8 @@ export interface PodWishes {
   /** Of the Terraform object, which will own the pod. */
   readonly ownerUid: string;
   readonly operation: Operation;
+  /** A person waits for it, or a deletion does. */
+  readonly urgent?: boolean;
   /** Of the source. */
   readonly revision: string;
   readonly template: TerraformSpec["runnerPodTemplate"];

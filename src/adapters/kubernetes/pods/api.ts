@@ -206,6 +206,14 @@ export function apiStatus(error: unknown): number | undefined {
   return cause instanceof ApiError ? cause.status : undefined;
 }
 
+/** Whether a pod was refused because its namespace's quota has no room. */
+export function isQuota(error: unknown): boolean {
+  const cause = error instanceof RunnerError ? error.cause : undefined;
+  return cause instanceof ApiError && cause.status === 403 && QUOTA.test(cause.message);
+}
+
+const QUOTA = /exceeded quota: .*/;
+
 function runnerError(what: string, error: unknown, call: Call): RunnerError {
   if (call.signal.aborted) {
     const message = `${what}: the API server did not answer in time`;
@@ -227,8 +235,8 @@ function refusal(error: unknown, { namespace }: Place): unknown {
   if (!(cause instanceof ApiError)) return error;
   const said = cause.message.replace(/^\d+: /, "");
   const words = (text: string) => new RunnerError("Internal", text, { cause });
-  if (cause.status === 403 && /exceeded quota/.test(said)) {
-    const quota = /exceeded quota: .*/.exec(said)?.[0] ?? said;
+  const [quota] = (cause.status === 403 ? QUOTA.exec(said) : undefined) ?? [];
+  if (quota !== undefined) {
     return words(`the quota of namespace ${namespace} has no room for its pod (${quota})`);
   }
   if (cause.status === 403) {

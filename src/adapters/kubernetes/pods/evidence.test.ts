@@ -186,6 +186,19 @@ describe("what is known of a run", () => {
     const end = provenEnd(silent, pod({ state: ended(1) }), node);
     expect(end).toMatchObject({ proof: "exited with code 1", neverRan: true });
   });
+  test("once a foreign image could not run the runner: three lines build one that can", () => {
+    const terminated = { exitCode: 128, reason: "StartError", message: "no such file" };
+    const at = pod({
+      status: {
+        initContainerStatuses: [{ name: "nigari-install", image: "nigari/runner:1" }],
+        containerStatuses: [{ name: "tf-runner", image: "corp/x:1", state: { terminated } }],
+      },
+    });
+    expect(provenEnd({ ...trace, greeted: false }, at, node)?.proof).toMatch(
+      /^never started.*no such file; .*"FROM nigari\/runner:1", "COPY --from=corp\/x:1 .*"USER/,
+    );
+    expect(provenEnd(trace, at, node)?.proof).not.toMatch(/FROM/);
+  });
   test("once it never ran: nothing was ordered", () => {
     const end = { proof: "x", at: "2026-01-01T00:00:00Z", neverRan: true };
     expect(platformFact(trace, { pod: undefined, node }, end)).toMatchObject({

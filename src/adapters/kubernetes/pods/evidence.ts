@@ -1,7 +1,7 @@
 import type { Operation } from "../../../api/terraform.ts";
 import type { RunnerPlace } from "../../../domain/facts.ts";
 import type { PlatformFact } from "../../../ports/runner.ts";
-import { CONTAINER } from "./names.ts";
+import { CONTAINER, INSTALLER } from "./names.ts";
 import type { ContainerStatus, NodeView, Pod, Terminated } from "./pod.ts";
 import { stoppedBy, waitsFor } from "./trouble.ts";
 
@@ -44,8 +44,10 @@ export function provenEnd(
   node: NodeView | undefined,
 ): ProvenEnd | undefined {
   const end = (pod === undefined ? undefined : endByKubelet(pod)) ?? endByNode(trace, node);
+  if (end === undefined || trace.greeted) return end;
   // A runner that never answered was given nothing to do.
-  return end === undefined ? undefined : { ...end, neverRan: end.neverRan || !trace.greeted };
+  const hint = pod === undefined ? "" : foreignHint(pod);
+  return { ...end, proof: `${end.proof}${hint}`, neverRan: true };
 }
 
 function endByKubelet(pod: Pod): ProvenEnd | undefined {
@@ -74,6 +76,22 @@ function endByKubelet(pod: Pod): ProvenEnd | undefined {
   }
   return undefined;
 }
+
+/** What to do about an image of the user's own whose runner came to nothing. */
+function foreignHint(pod: Pod): string {
+  const installer = pod.status?.initContainerStatuses?.find(({ name }) => name === INSTALLER);
+  const own = runnerStatus(pod);
+  const code = own?.state?.terminated?.exitCode ?? 0;
+  if (installer === undefined || code === 0 || code > SIGNALLED) return "";
+  return (
+    `; if its image cannot run Nigari's runner, which needs /bin/sh there, build one of three ` +
+    `lines: "FROM ${installer.image}", ` +
+    `"COPY --from=${own?.image} /path/of/tofu /usr/local/bin/", "USER 65532:65532"`
+  );
+}
+
+/** Exit codes from here on are signals. */
+const SIGNALLED = 128;
 
 /** Reasons by which a kubelet refuses a pod of which it has started nothing. */
 const REFUSED =

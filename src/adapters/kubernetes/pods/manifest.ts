@@ -1,6 +1,13 @@
 import { COLLECT_FINALIZER, OBJECT, OPERATION, RUN_LABEL } from "../../../api/cluster-names.ts";
 import type { PodWishes, RunnerLaunch } from "../../../ports/runner.ts";
-import { CERTIFICATE_GATE, CONTAINER, podName, RUNNER_LABEL, RUNNER_PORT } from "./names.ts";
+import {
+  CERTIFICATE_GATE,
+  CONTAINER,
+  INSTALLER,
+  podName,
+  RUNNER_LABEL,
+  RUNNER_PORT,
+} from "./names.ts";
 
 /** What every runner pod of this controller has. */
 export interface PodDefaults {
@@ -186,7 +193,7 @@ function foreignCommand(): string[] {
 
 function installer(image: string) {
   return {
-    name: "nigari-install",
+    name: INSTALLER,
     image,
     imagePullPolicy: "IfNotPresent",
     args: ["install", INSTALL_FOLDER],

@@ -12,6 +12,8 @@ export const GREETED = "nigari.dev/greeted";
 export const OUT_OF_SERVICE = "node.kubernetes.io/out-of-service";
 
 export const CONTAINER = "tf-runner";
+/** Init container that brings our runner beside a foreign image's tools. */
+export const INSTALLER = "nigari-install";
 export const RUNNER_PORT = 30_000;
 
 const NAME_MAX = 63;

@@ -181,6 +181,16 @@ describe("a launch", () => {
     });
   });
 
+  test("that the quota has no room for waits, and others behind it", async () => {
+    const quota = { status: 403, message: 'pods "x" is forbidden: exceeded quota: q, used: 1' };
+    api.refuse(/^POST .*pods$/, quota);
+    const platform = await begin();
+    await expect(platform.launch(launch(), call())).rejects.toThrow(/has no room/);
+    const second = { ...launch(), runId: "5-000000000002" };
+    await expect(platform.launch(second, call())).rejects.toThrow(/number 2 of 2 that wait/);
+    expect(api.all("pods")).toEqual([]);
+  });
+
   test("ends with its call, whatever the API server does", async () => {
     const platform = await begin();
     api.refuse(/^POST .*pods$/, undefined);

@@ -19,7 +19,7 @@ import { runnerIdentity, towards } from "../../../protocol/mutual-tls.ts";
 import { type PrintedRun, readPodOutput } from "../../../protocol/pod-output.ts";
 import type { Authority } from "../authority.ts";
 import type { Connection } from "../connection.ts";
-import { PodApi } from "./api.ts";
+import { isQuota, PodApi } from "./api.ts";
 import { Certificates } from "./certificate.ts";
 import { collectPod } from "./collect.ts";
 import { platformFact, runnerStatus } from "./evidence.ts";
@@ -27,6 +27,7 @@ import { Gates } from "./gates.ts";
 import { type PodDefaults, podManifest } from "./manifest.ts";
 import { podName, RUNNER_PORT } from "./names.ts";
 import { PodConnection } from "./pod-connection.ts";
+import { QuotaLines } from "./quota-lines.ts";
 import { Sight } from "./sight.ts";
 import type { KeptTrace } from "./traces.ts";
 
@@ -67,6 +68,7 @@ export class PodPlatform implements RunnerPlatform {
   readonly #certificates: Certificates;
   readonly #gates: Gates;
   readonly #sight: Sight;
+  readonly #quotas: QuotaLines;
   readonly #launching = new Map<string, Promise<void>>();
   readonly #printed = new Map<string, PrintedRun>();
 
@@ -74,6 +76,7 @@ export class PodPlatform implements RunnerPlatform {
     this.#options = options;
     this.#api = new PodApi(options.connection, options.clock);
     this.#certificates = new Certificates(options.authority, options.clock);
+    this.#quotas = new QuotaLines(options.clock);
     const { log, clock } = options;
     this.#sight = new Sight({ ...options, api: this.#api }, (pod) => this.#gates.opens(pod));
     this.#gates = new Gates({
@@ -181,6 +184,7 @@ export class PodPlatform implements RunnerPlatform {
     }
     await this.#api.deleteSecret(at, call);
     this.#sight.forget(runId);
+    this.#quotas.freed(trace.namespace);
     this.#printed.delete(runId);
   }
 
@@ -194,18 +198,35 @@ export class PodPlatform implements RunnerPlatform {
   }
 
   async #launch(run: RunnerLaunch, call: Call): Promise<void> {
-    const { pod: wishes, namespace, runId } = run;
+    const { pod: wishes, runId } = run;
     if (wishes === undefined) throw new RunnerError("Internal", "A pod needs its object's wishes");
     // Begun before: by an engine that died, or in a call whose answer got lost.
     if (this.#sight.trace(runId) === undefined) {
-      const launch: RunnerLaunch & { readonly pod: PodWishes } = { ...run, pod: wishes };
-      const manifest = podManifest(launch, this.#options.defaults);
-      const at = { namespace, name: podName(run.name, runId) };
-      this.#sight.put(await this.#api.createPod(manifest, at, call));
+      await this.#create({ ...run, pod: wishes }, call);
     }
     const trace = this.#sight.trace(runId);
     const pod = trace && this.#sight.seen(trace).pod;
     if (pod !== undefined) await this.#gates.open(pod, call);
+  }
+
+  /** Only whose turn it is asks, where the quota had no room before. */
+  async #create(run: RunnerLaunch & { readonly pod: PodWishes }, call: Call): Promise<void> {
+    const { namespace, runId } = run;
+    const { urgent = false } = run.pod;
+    const turn = this.#quotas.turn(namespace, runId, urgent);
+    if (turn !== undefined) {
+      const where = `it is number ${turn.place} of ${turn.of} that wait for it`;
+      throw new RunnerError("Unavailable", `the quota of namespace ${namespace} is used; ${where}`);
+    }
+    const at = { namespace, name: podName(run.name, runId) };
+    const manifest = podManifest(run, this.#options.defaults);
+    try {
+      this.#sight.put(await this.#api.createPod(manifest, at, call));
+      this.#quotas.served(namespace, runId);
+    } catch (error) {
+      if (isQuota(error)) this.#quotas.refused(namespace, runId, urgent);
+      throw error;
+    }
   }
 
   async #target(runId: string, epoch: number | undefined, call: Call): Promise<RunnerTarget> {
