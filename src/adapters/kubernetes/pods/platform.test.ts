@@ -310,6 +310,32 @@ describe("a plan on a node that is not heard of", () => {
   });
 });
 
+test("what was removed is not heard of again, whatever is still told of its pod", async () => {
+  const platform = await begin();
+  await platform.launch(launch(), call());
+  running();
+  await seen(platform, "running");
+  kubelet({ terminated: { exitCode: 0 } });
+  await seen(platform, "gone");
+  // The watch is behind: what happens to the pod on its way out is told later.
+  await Promise.all([platform.remove(RUN, call()), platform.remove(RUN, call())]);
+  await new Promise<void>((resolve) => setTimeout(resolve, 100));
+  expect(await platform.list(call())).toEqual([]);
+  expect([api.all("pods"), api.all("secrets")]).toEqual([[], []]);
+});
+
+test("a removal that fails in its middle is ended by the next", async () => {
+  const platform = await begin();
+  await platform.launch(launch(), call());
+  kubelet({ terminated: { exitCode: 0 } });
+  await seen(platform, "gone");
+  api.refuse(/^PATCH .*pods/, { status: 500, message: "etcdserver: request timed out" });
+  await expect(platform.remove(RUN, call())).rejects.toThrow(/timed out/);
+  expect(api.all("pods")).toHaveLength(1);
+  await platform.remove(RUN, call());
+  expect([api.all("pods"), api.all("secrets"), await platform.list(call())]).toEqual([[], [], []]);
+});
+
 test("terminate deletes the pod and returns when its end is proven", async () => {
   const platform = await begin();
   await platform.launch(launch("apply"), call());

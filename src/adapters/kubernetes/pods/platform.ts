@@ -178,11 +178,12 @@ export class PodPlatform implements RunnerPlatform {
       throw new RunnerError("StillAlive", `Pod ${trace.namespace}/${trace.pod} may still run`);
     }
     const at = { namespace: trace.namespace, name: trace.pod };
-    if (this.#sight.seen(trace).pod !== undefined) {
-      await this.#api.deletePod(at, trace.podUid, call);
-      await this.#api.letGo(at, trace.podUid, call);
-    }
+    const hasPod = this.#sight.seen(trace).pod !== undefined;
+    if (hasPod) await this.#api.deletePod(at, trace.podUid, call);
+    // The pod's object goes last: as long as it is there, whoever comes after us ends this.
     await this.#api.deleteSecret(at, call);
+    this.#sight.leaving(trace);
+    if (hasPod) await this.#api.letGo(at, trace.podUid, call);
     this.#sight.forget(runId);
     this.#quotas.freed(trace.namespace);
     this.#printed.delete(runId);

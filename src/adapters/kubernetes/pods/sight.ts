@@ -35,6 +35,8 @@ export class Sight {
   readonly #traces = new Map<string, KeptTrace>();
   readonly #ends = new Map<string, ProvenEnd & { readonly at: string }>();
   readonly #signs = new Map<string, { own: string | undefined; atMs: number }>();
+  /** Uids of pods that are on their way out: what is still told of them is old. */
+  readonly #leaving = new Set<string>();
   readonly #news = new RunNews();
   readonly #gated: (pod: Pod) => void;
 
@@ -154,6 +156,11 @@ export class Sight {
     );
   }
 
+  /** From here on nothing that is still told of its pod is news. */
+  leaving(trace: KeptTrace): void {
+    if (this.seen(trace).pod !== undefined) this.#leaving.add(trace.podUid);
+  }
+
   forget(runId: string): void {
     this.#traces.delete(runId);
     this.#ends.delete(runId);
@@ -199,6 +206,10 @@ export class Sight {
     const pod = now ?? before;
     const found = pod === undefined ? undefined : traceOfPod(pod);
     if (pod === undefined || found === undefined) return;
+    if (this.#leaving.has(found.podUid)) {
+      if (now === undefined) this.#leaving.delete(found.podUid);
+      return;
+    }
     const known = this.#traces.get(found.runId);
     if (now === undefined && known === undefined) return;
     // A second pod of the same run is never made by us, and proves nothing about the first.
