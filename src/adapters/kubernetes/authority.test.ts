@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { ObjectStore } from "../../ports/object-store.ts";
 import { seededRandom, VirtualClock } from "../../testing/fakes/clock.ts";
 import { memoryObjectStore } from "../memory/object-store.ts";
-import { AUTHORITY_LIFE_MS, Authority, LEAF_LIFE_MS } from "./authority.ts";
+import { AUTHORITY_LIFE_MS, Authority, LEAF_LIFE_MS, SHOWN_FIRST_MS } from "./authority.ts";
 import { type Certificate, makeAuthority, makeLeaf } from "./certificates.ts";
 
 const DAY_MS = 86_400_000;
@@ -147,9 +147,13 @@ test("a younger authority follows in time; the old is trusted while it has leave
   const both = await one.trusted(call);
   expect(both.endsWith(old)).toBe(true);
   expect(both.length).toBeGreaterThan(old.length);
-  const young = identityOf(await server(one));
   const [newest] = both.split(/(?=-----BEGIN)/);
-  expect(young.verify(new X509Certificate(newest ?? "").publicKey)).toBe(true);
+  const signs = async (authority = "") =>
+    identityOf(await server(one)).verify(new X509Certificate(authority).publicKey);
+  // Runners that know the old one alone must not be cut off.
+  expect([await signs(old), await signs(newest)]).toEqual([true, false]);
+  clock.jump(SHOWN_FIRST_MS);
+  expect([await signs(old), await signs(newest)]).toEqual([false, true]);
 
   clock.jump(LEAF_LIFE_MS - DAY_MS);
   expect(await one.trusted(call)).toBe(both);

@@ -11,6 +11,8 @@ export const AUTHORITY_LIFE_MS = 365 * DAY_MS;
 export const LEAF_LIFE_MS = 30 * DAY_MS;
 /** A younger one takes over while the old one can still sign whole leaves. */
 const SUCCESSION_MS = AUTHORITY_LIFE_MS - 2 * LEAF_LIFE_MS;
+/** A new one is shown for so long before it signs: what runners trust is handed on by kubelets. */
+export const SHOWN_FIRST_MS = 3_600_000;
 /** How long another replica may go on signing with the one it read. */
 const CACHED_MS = 600_000;
 const DATA_KEY = "authorities.json";
@@ -27,8 +29,9 @@ export interface AuthorityPorts {
 }
 
 interface Stored extends Certificate {
-  /** When a younger one took over; it signs nothing any more. */
+  /** When a younger one was made to take over; soon it signs nothing any more. */
   readonly supersededAtMs?: number;
+  readonly madeAtMs?: number;
 }
 
 /** The Secret of the authority cannot be used. The message says what a person does. */
@@ -52,10 +55,10 @@ export class Authority {
   }
 
   async leaf(request: Omit<LeafRequest, "lifeMs">, call: Call): Promise<Certificate> {
-    const [newest] = await this.#authorities(call);
-    if (newest === undefined) throw new AuthorityError("There is no authority");
     const nowMs = this.#ports.clock.now();
-    return await makeLeaf(newest, { ...request, lifeMs: LEAF_LIFE_MS }, nowMs);
+    const signer = signerOf(await this.#authorities(call), nowMs);
+    if (signer === undefined) throw new AuthorityError("There is no authority");
+    return await makeLeaf(signer, { ...request, lifeMs: LEAF_LIFE_MS }, nowMs);
   }
 
   /** PEM of every authority whose leaves may be alive, the newest first. */
@@ -136,11 +139,18 @@ async function succeed(stored: readonly Stored[], nowMs: number): Promise<readon
   }
   const younger = await makeAuthority("nigari", nowMs, AUTHORITY_LIFE_MS);
   const before = newest === undefined ? [] : [{ ...newest, supersededAtMs: nowMs }, ...older];
-  return [younger, ...before];
+  return [{ ...younger, madeAtMs: nowMs }, ...before];
+}
+
+/** The newest that everybody has been shown, or the only one. */
+function signerOf(authorities: readonly Stored[], nowMs: number): Stored | undefined {
+  const shown = authorities.find(({ madeAtMs }) => nowMs - (madeAtMs ?? 0) >= SHOWN_FIRST_MS);
+  return shown ?? authorities.at(-1);
 }
 
 /** When nothing signed by it can be valid any more. */
 function endOf({ supersededAtMs, notAfterMs }: Stored): number {
   if (supersededAtMs === undefined) return notAfterMs;
-  return Math.min(notAfterMs, supersededAtMs + CACHED_MS + LEAF_LIFE_MS);
+  const signsUntilMs = supersededAtMs + SHOWN_FIRST_MS + CACHED_MS;
+  return Math.min(notAfterMs, signsUntilMs + LEAF_LIFE_MS);
 }
