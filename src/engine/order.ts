@@ -59,7 +59,8 @@ export async function prepareRun(
   const plan =
     run.operation === "apply" ? await intendedPlan(terraform, run, ports, call) : undefined;
   const access = await stateAccess(terraform, run, ports.door, call);
-  const order = orderOf(terraform, run, { inputs, access, plan });
+  const stateTofuVersion = await stateVersion(terraform, run, ports.door, call);
+  const order = orderOf(terraform, run, { inputs, access, plan, stateTofuVersion });
   return {
     env: inputs.env,
     pod: podWishes(terraform, run),
@@ -204,15 +205,30 @@ async function stateAccess(
   return await door.access(stateIdOf(terraform), run.id, call);
 }
 
+/** What a plan is to be made on; an apply carries out one that was. */
+async function stateVersion(
+  terraform: Terraform,
+  run: RunStatus,
+  door: StateDoor | undefined,
+  call: Call,
+): Promise<string | undefined> {
+  if (door === undefined || run.operation !== "plan" || !usesDoor(terraform, door)) {
+    return undefined;
+  }
+  const head = await door.head(stateIdOf(terraform), call);
+  return head.state === "present" ? head.tofuVersion : undefined;
+}
+
 interface Parts {
   readonly inputs: Inputs;
   readonly access: StateAccess | undefined;
   readonly plan: Uint8Array | undefined;
+  readonly stateTofuVersion: string | undefined;
 }
 
 function orderOf(terraform: Terraform, run: RunStatus, parts: Parts): StartOrder {
   const { spec } = terraform;
-  const { inputs, access, plan } = parts;
+  const { inputs, access, plan, stateTofuVersion } = parts;
   const { backend } = inputs;
   const { namespace, name, workspace } = stateIdOf(terraform);
   return {
@@ -238,6 +254,7 @@ function orderOf(terraform: Terraform, run: RunStatus, parts: Parts): StartOrder
     lock: run.operation === "apply" || (spec.plan?.lock ?? true),
     lockTimeout: run.operation === "apply" ? "0s" : (spec.tfstate?.lockTimeout ?? "0s"),
     refresh: true,
+    stateTofuVersion,
     targets: spec.targets ?? [],
     // 0 is upstream's way to say "the default".
     parallelism: spec.parallelism || 10,

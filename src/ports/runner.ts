@@ -227,6 +227,8 @@ export interface StartOrder {
   readonly inventory: boolean;
   /** Lock that a person has ordered to release before the plan. */
   readonly unlock: string | undefined;
+  /** Version of the tofu that wrote the state, where it is known; an older one refuses to plan. */
+  readonly stateTofuVersion: string | undefined;
 }
 
 export interface HealthCheckOrder {

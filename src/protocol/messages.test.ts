@@ -55,6 +55,7 @@ const full: StartOrder = {
   outputNames: { "age.key": "age_key" },
   inventory: true,
   unlock: "lock-1",
+  stateTofuVersion: "1.12.6",
 };
 
 const bare: StartOrder = {
@@ -78,6 +79,7 @@ const bare: StartOrder = {
   outputNames: {},
   inventory: false,
   unlock: undefined,
+  stateTofuVersion: undefined,
 };
 
 describe("an order", () => {

@@ -74,7 +74,7 @@ const readablePlans = {
 const locations = { home: FileLocation.HOME, workspace: FileLocation.WORKSPACE } as const;
 
 export function orderToMessage(order: StartOrder): StartRequest {
-  const { planDigest, backend, cliConfig, unlock, ...rest } = order;
+  const { planDigest, backend, cliConfig, unlock, stateTofuVersion, ...rest } = order;
   const limits = Object.entries(order.stageLimitMs);
   return create(StartRequestSchema, {
     ...rest,
@@ -83,6 +83,7 @@ export function orderToMessage(order: StartOrder): StartRequest {
     ...(cliConfig === undefined ? {} : { cliConfig }),
     files: order.files.map((file) => ({ ...file, location: locations[file.location] })),
     ...(unlock === undefined ? {} : { unlock }),
+    ...(stateTofuVersion === undefined ? {} : { stateTofuVersion }),
     healthChecks: order.healthChecks.map(({ type, timeoutMs, ...each }) => ({
       ...each,
       type: healthCheckTypes[type],
@@ -125,6 +126,7 @@ export function orderFromMessage(message: StartRequest): StartOrder {
     outputLimitBytes: Number(rest.outputLimitBytes),
     healthChecks: rest.healthChecks.map(healthCheckFrom),
     unlock: rest.unlock,
+    stateTofuVersion: rest.stateTofuVersion,
   };
 }
 

@@ -231,11 +231,17 @@ describe("a lock in the way", () => {
   });
 });
 
+const otherVersion =
+  "Cannot read the plan from the given plan file: plan file was created by OpenTofu or Terraform " +
+  "1.12.1, but this is 1.12.6; plan files cannot be transferred between different versions of " +
+  "OpenTofu / Terraform.";
 test.each([
-  ["Saved plan is stale", true],
-  ["Saved plan does not match the given state", true],
-  ["Inconsistent dependency lock file", true],
-  ["Invalid value", false],
-])("whether only a new plan helps: %s", (text, stale) => {
-  expect(saysPlanStale(text)).toBe(stale);
+  ["Saved plan is stale", "", true],
+  ["Saved plan does not match the given state", "", true],
+  ["Inconsistent dependency lock file", "", true],
+  ["Failed to read plan from plan file", otherVersion, true],
+  ["Failed to read plan from plan file", "Cannot read the plan: unexpected EOF", false],
+  ["Invalid value", "", false],
+])("whether only a new plan helps: %s %s", (summary, detail, stale) => {
+  expect(saysPlanStale({ summary, detail })).toBe(stale);
 });

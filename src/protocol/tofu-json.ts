@@ -125,9 +125,15 @@ const STALE = [
   "Inconsistent dependency lock file",
 ];
 
-/** Whether a diagnostic of this summary says so. */
-export function saysPlanStale(summary: string): boolean {
-  return STALE.includes(summary);
+/** Its summary speaks of any plan file that cannot be read. */
+const OF_ANOTHER_VERSION = "plan file was created by";
+
+/** Whether a diagnostic says so. */
+export function saysPlanStale({
+  summary,
+  detail,
+}: Pick<Diagnostic, "summary" | "detail">): boolean {
+  return STALE.includes(summary) || detail.includes(OF_ANOTHER_VERSION);
 }
 
 /** The lock that is in the way, from the text of a diagnostic or of an error on stderr. */

@@ -222,7 +222,7 @@ class Listener {
       end,
       message: cut(this.#context.mask.apply(text)),
       lock: lockIn(locked?.detail ?? (texts.length > 0 ? "" : complaints)),
-      planStale: this.#errors.some(({ summary }) => saysPlanStale(summary)),
+      planStale: this.#errors.some(saysPlanStale),
       ledger: this.#ledger,
       summary: this.#summary,
       outputs: this.#outputs === undefined ? undefined : outputsToldIn(this.#outputs),

@@ -5,6 +5,7 @@ import { moveDurably, writeDurably } from "../protocol/durable.ts";
 import type { Inventory, RunOutcome } from "../protocol/messages.ts";
 import { readPlannedOn, readPriorOutputs } from "../protocol/plan-state.ts";
 import { notInState } from "../protocol/tofu-state.ts";
+import { isNewerVersion } from "../protocol/tofu-version.ts";
 import {
   applyArguments,
   initArguments,
@@ -201,8 +202,24 @@ class Operation {
       this.#cache = await InitCache.open({ folder: cache, plugins, order, place, say });
       this.#initSkipped = await this.#cache.restore();
     }
+    await this.#refuseNewerState();
     if (this.#initSkipped) log.write("nigari: init is skipped: nothing it depends on has changed");
     else await this.#runInit(laid);
+  }
+
+  /** OpenTofu itself would take it, and write it back as it understands it. */
+  async #refuseNewerState(): Promise<void> {
+    const { stateTofuVersion: wrote } = this.#context.order;
+    if (wrote === undefined) return;
+    const file = await this.#result("init", "version", ["version", "-json"]);
+    const { terraform_version: own } = recordOf(await this.#json("init", file));
+    if (typeof own !== "string" || !isNewerVersion(wrote, own)) return;
+    throw new StageFailure(
+      "init",
+      `The state was written by version ${wrote}, and runners of this object have ${own}, which ` +
+        "could lose what it does not know; give them that version or a newer one " +
+        "(spec.runnerPodTemplate.spec.image in a cluster, NIGARI_TOFU on one machine)",
+    );
   }
 
   async #runInit(laid: Pick<LaidOut, "backendConfigFile">): Promise<void> {

@@ -207,6 +207,7 @@ export const bareOrder: StartOrder = {
   outputNames: {},
   inventory: false,
   unlock: undefined,
+  stateTofuVersion: undefined,
 };
 
 /** A .tar.gz of these files, by path; the same bytes for the same files. */

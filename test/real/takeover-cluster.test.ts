@@ -253,6 +253,20 @@ describe.skipIf(withoutCluster())("objects that tofu-controller left", { timeout
     expect((await kept(state)).secret).toBeUndefined();
   });
 
+  test("a state that a newer OpenTofu wrote is not planned on, until runners have one", async () => {
+    const { state } = await suspended("newer");
+    const text = (await former.tofu.read(state)) ?? "";
+    const newer = { ...JSON.parse(text), terraform_version: "1.99.0" };
+    await former.tofu.write(state, JSON.stringify(newer));
+    await go("newer");
+    const found = await says("newer", "The state was written by version 1.99.0, and runners");
+    expect(found?.message).toContain("have 1.12.6, which could lose what it does not know");
+    expect(JSON.parse((await former.tofu.read(state)) ?? "")).toEqual(newer);
+    await former.tofu.write(state, text);
+    await isReady("newer");
+    expect(counts("newer")).toEqual(once("newer"));
+  });
+
   test("a deletion waits for the dependant, and tofu-controller's marks go with it", async () => {
     const finalizers = ["tf.dependency.of.web"];
     const { before, state } = await applied("base", { finalizers });

@@ -59,6 +59,7 @@ function prepared(operation: "plan" | "apply"): PreparedRun {
     outputNames: {},
     inventory: false,
     unlock: undefined,
+    stateTofuVersion: undefined,
   };
   const inputs = [
     { name: "artifact.tar.gz" as const, digest, sizeBytes: ARTIFACT.length, chunks: chunks() },
