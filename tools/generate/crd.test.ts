@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { terraformCrd } from "./crd.ts";
+import { CRD_FILES, terraformCrd } from "./crd.ts";
 import { requiredOnlyHere, structural } from "./structural.ts";
 
 interface Node {
@@ -24,8 +24,8 @@ function fields(node: Node, path = ""): [path: string, required: boolean][] {
   return node.items === undefined ? inner : [...inner, ...fields(node.items, `${path}[]`)];
 }
 
-test("the file is what the types say", () => {
-  const file = join(import.meta.dirname, "../../config/crd/terraforms.yaml");
+test.each(CRD_FILES)("%s is what the types say", (path) => {
+  const file = join(import.meta.dirname, "../..", path);
   expect(parse(readFileSync(file, "utf8"))).toEqual(JSON.parse(JSON.stringify(terraformCrd())));
 });
 

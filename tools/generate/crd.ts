@@ -4,16 +4,18 @@ import { stringify } from "yaml";
 import { kinds } from "../../src/api/kinds.ts";
 import { type Schema, structural } from "./structural.ts";
 
-const FILE = join(import.meta.dirname, "../../config/crd/terraforms.yaml");
+const root = join(import.meta.dirname, "../..");
+/** For kubectl and kustomize, and once more in the chart: Helm takes nothing from outside of it. */
+export const CRD_FILES = ["config/crd/terraforms.yaml", "charts/nigari/crds/terraforms.yaml"];
 const HEADER = "# Generated from src/api/terraform.ts by npm run generate. Change that instead.\n";
 
-/** Writes config/crd/terraforms.yaml from the kind's one schema. */
+/** Writes the definition from the kind's one schema. */
 export function generateCrd(): void {
-  mkdirSync(join(FILE, ".."), { recursive: true });
-  writeFileSync(
-    FILE,
-    HEADER + stringify(terraformCrd(), { lineWidth: 0, aliasDuplicateObjects: false }),
-  );
+  const text = stringify(terraformCrd(), { lineWidth: 0, aliasDuplicateObjects: false });
+  for (const file of CRD_FILES) {
+    mkdirSync(join(root, file, ".."), { recursive: true });
+    writeFileSync(join(root, file), HEADER + text);
+  }
 }
 
 /** The CustomResourceDefinition of Terraform, to be applied over tofu-controller's. */

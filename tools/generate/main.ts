@@ -10,7 +10,7 @@ const generators: { name: string; run: () => void }[] = [
     name: "docs/lost-runs.md and the fields of docs/spec from src/domain",
     run: generateDomainTables,
   },
-  { name: "config/crd from src/api/terraform.ts", run: generateCrd },
+  { name: "config/crd and the chart's from src/api/terraform.ts", run: generateCrd },
   { name: "docs/openapi.json and docs/api.md from src/server", run: generateApi },
   { name: "src/protocol/generated from proto/", run: generateProto },
   { name: "docs/runbook and its pointer in AGENTS.md from src/recognizers", run: generateRunbook },
