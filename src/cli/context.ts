@@ -70,9 +70,17 @@ export function keyIn(context: Context, name: string): ObjectKey {
     : { namespace: context.flags.namespace, name };
 }
 
-/** The word for an object in a command that is proposed: with its namespace where it needs one. */
-export function wordFor({ namespace, name }: ObjectKey): string {
-  return namespace === "default" ? name : `${namespace}/${name}`;
+/**
+ * The word for an object in a command that is proposed: with its namespace, unless that is the one
+ * that is meant where none is named.
+ */
+export function wordFor({ namespace, name }: ObjectKey, home = "default"): string {
+  return namespace === home ? name : `${namespace}/${name}`;
+}
+
+/** The same for what a verb works on. */
+export function wordIn({ world }: Context, key: ObjectKey): string {
+  return wordFor(key, world.namespace);
 }
 
 const ATTEMPTS = 5;

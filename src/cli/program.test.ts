@@ -152,6 +152,15 @@ describe("approve", () => {
     expect(object.metadata.annotations?.["reconcile.fluxcd.io/requestedAt"]).toBeDefined();
   });
 
+  test("is proposed with the namespace, unless that is the one of the context", async () => {
+    const { run, store, world } = stage();
+    await put(store, {}, pending);
+    expect((await run("describe", "app")).out).toContain("nigari approve app plan-main-");
+    world.namespace = "apps";
+    const { out } = await run("describe", "default/app");
+    expect(out).toContain("nigari approve default/app plan-main-");
+  });
+
   test("refuses when another plan was looked at", async () => {
     const { run, store } = stage();
     await put(store, {}, pending);

@@ -8,7 +8,7 @@ import {
   REQUESTED_AT,
 } from "../../api/names.ts";
 import type { Terraform } from "../../api/terraform.ts";
-import { type Context, change, keyIn, mustGet, wordFor } from "../context.ts";
+import { type Context, change, keyIn, mustGet, wordIn } from "../context.ts";
 import { target } from "../kinds.ts";
 import { CliError, EXIT, type World } from "../world.ts";
 import { type WaitFlags, waitForRest } from "./wait.ts";
@@ -17,7 +17,7 @@ import { type WaitFlags, waitForRest } from "./wait.ts";
 export async function reconcile(context: Context, name: string, flags: WaitFlags): Promise<number> {
   const object = await mustGet(context, "Terraform", name);
   if (object.spec.suspend === true) {
-    const word = wordFor(keyOf(object));
+    const word = wordIn(context, keyOf(object));
     throw new CliError(
       EXIT.failed,
       `${word} is suspended, so nothing would happen; "nigari resume ${word}" ends that`,
@@ -33,7 +33,7 @@ export async function replan(context: Context, name: string, flags: WaitFlags): 
   await request(context, name, (object, at) => {
     object.metadata.annotations = { ...object.metadata.annotations, [REPLAN]: at };
   });
-  context.shell.out.write(`New plan requested for ${wordFor(keyIn(context, name))}\n`);
+  context.shell.out.write(`New plan requested for ${wordIn(context, keyIn(context, name))}\n`);
   return finish(context, name, flags);
 }
 
@@ -57,7 +57,7 @@ async function finish(context: Context, name: string, flags: WaitFlags): Promise
     context.call(),
   );
   if (object?.spec.suspend === true && object.status?.run === undefined) {
-    const word = wordFor(keyOf(object));
+    const word = wordIn(context, keyOf(object));
     context.shell.out.error(`${word} is suspended; it is done after "nigari resume ${word}"\n`);
     return flags.wait ? EXIT.failed : EXIT.ok;
   }
@@ -83,7 +83,7 @@ export async function approve(
   flags: WaitFlags,
 ): Promise<number> {
   const object = await mustGet(context, "Terraform", name);
-  const word = wordFor(keyOf(object));
+  const word = wordIn(context, keyOf(object));
   const pending = object.status?.plan?.pending ?? "";
   if (pending === "") {
     throw new CliError(
@@ -140,7 +140,7 @@ export async function endRun(
   runId: string | undefined,
   flags: WaitFlags,
 ): Promise<number> {
-  const word = wordFor(keyOf(await mustGet(context, "Terraform", name)));
+  const word = wordIn(context, keyOf(await mustGet(context, "Terraform", name)));
   let ordered = "";
   await change(context, name, (object) => {
     const run = object.status?.run;

@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import type { Secret } from "../../api/core.ts";
 import { keyOf } from "../../api/kinds.ts";
-import { type Context, mustGet, wordFor } from "../context.ts";
+import { type Context, mustGet, wordIn } from "../context.ts";
 import { CliError, EXIT } from "../world.ts";
 import { print } from "./read.ts";
 
@@ -15,7 +15,7 @@ const TEXT_BYTES_MAX = 64 * 1024 * 1024;
 /** nigari plan show NAME: the pending plan, as tofu shows it (sensitive values hidden by tofu). */
 export async function planShow(context: Context, name: string): Promise<number> {
   const object = await mustGet(context, "Terraform", name);
-  const word = wordFor(keyOf(object));
+  const word = wordIn(context, keyOf(object));
   const plan = object.status?.plan;
   const pending = plan?.pending ?? "";
   if (pending === "") {

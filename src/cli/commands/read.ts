@@ -85,6 +85,7 @@ export async function describe(context: Context, name: string): Promise<number> 
       events,
       nowMs: context.shell.clock.now(),
       engineRuns: context.world.engineRuns,
+      home: context.world.namespace,
       columns: context.shell.out.columns,
     }),
   );

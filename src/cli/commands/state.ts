@@ -1,7 +1,7 @@
 import { keyOf } from "../../api/kinds.ts";
 import { ACCEPT_STATE, REQUESTED_AT } from "../../api/names.ts";
 import type { StateId, StatePush } from "../../ports/state.ts";
-import { type Context, change, keyIn, mustGet, wordFor } from "../context.ts";
+import { type Context, change, keyIn, mustGet, wordIn } from "../context.ts";
 import { ageSince } from "../views/status.ts";
 import { table } from "../views/table.ts";
 import { CliError, EXIT } from "../world.ts";
@@ -194,7 +194,7 @@ export async function stateUnlock(
 
 /** nigari state accept NAME: a person's word that the state in question is the right one. */
 export async function stateAccept(context: Context, name: string): Promise<number> {
-  const word = wordFor(keyOf(await mustGet(context, "Terraform", name)));
+  const word = wordIn(context, keyOf(await mustGet(context, "Terraform", name)));
   let accepted = "";
   await change(context, name, (object) => {
     const asked = object.status?.stateInQuestion;

@@ -2,7 +2,7 @@ import { formatDuration } from "../../api/duration.ts";
 import { CONDITION } from "../../api/names.ts";
 import type { Terraform } from "../../api/terraform.ts";
 import type { LiveRun } from "../../ports/runs.ts";
-import { type Context, keyIn, wordFor } from "../context.ts";
+import { type Context, keyIn, wordIn } from "../context.ts";
 import { atRest, conditionOf, statusWord } from "../views/status.ts";
 import { cut } from "../views/table.ts";
 import { CliError, EXIT, type Output } from "../world.ts";
@@ -22,7 +22,7 @@ export async function waitForRest(
 ): Promise<number> {
   const { clock, out, interrupted } = context.shell;
   const key = keyIn(context, name);
-  const word = wordFor(key);
+  const word = wordIn(context, key);
   const startedMs = clock.monotonic();
   let before = "";
   while (!interrupted.aborted) {

@@ -12,6 +12,8 @@ export interface DescribeFacts {
   readonly events: readonly Event[];
   readonly nowMs: number;
   readonly engineRuns: boolean;
+  /** Namespace that commands need not name; "default" if left out. */
+  readonly home?: string | undefined;
   readonly columns: number;
 }
 
@@ -21,7 +23,7 @@ export function describeView(facts: DescribeFacts): string {
   return [
     head(object),
     section("Now", now(facts), facts.columns),
-    planSection(object, facts.columns),
+    planSection(facts),
     section("Last run", lastRun(object, facts.nowMs), facts.columns),
     conditions(object, facts),
     eventsView(facts.events, facts),
@@ -72,17 +74,17 @@ function section(title: string, lines: readonly string[], columns: number): stri
   return `${title}:\n${lines.map((line) => `${wrap(line, columns, "  ")}\n`).join("")}`;
 }
 
-function now({ object, live, nowMs, engineRuns }: DescribeFacts): string[] {
-  const lines = deadlineClock(object, live, nowMs);
+function now({ object, live, nowMs, engineRuns, home }: DescribeFacts): string[] {
+  const lines = deadlineClock(object, live, nowMs, home);
   // What is stored was true when the engine ended; what runs has gone on since.
   return engineRuns ? lines : ["No engine runs: this is what the last one stored.", ...lines];
 }
 
-function planSection(object: Terraform, columns: number): string {
+function planSection({ object, home, columns }: DescribeFacts): string {
   const plan = object.status?.plan;
   if (plan?.pending === undefined || plan.pending === "") return "";
   const run = object.status?.run;
-  const word = wordFor(keyOf(object));
+  const word = wordFor(keyOf(object), home);
   if (run?.operation === "apply") {
     return section("Plan", [`${plan.pending} is being applied.`], columns);
   }

@@ -72,11 +72,12 @@ export function deadlineClock(
   object: Terraform,
   live: LiveRun | undefined,
   nowMs: number,
+  home?: string,
 ): string[] {
   const run = object.status?.run;
   if (run === undefined) {
     const due = object.status?.nextDueAt;
-    if (due === undefined) return [`Nothing under way${waitsFor(object)}`];
+    if (due === undefined) return [`Nothing under way${waitsFor(object, home)}`];
     const inMs = Date.parse(due) - nowMs;
     return [`Nothing under way; looked at again in ${formatDuration(Math.max(0, inMs))} (${due}).`];
   }
@@ -108,9 +109,9 @@ function silence(run: RunStatus, live: LiveRun | undefined, nowMs: number): stri
 }
 
 /** What makes an object go on that is not looked at again by itself, as the end of a sentence. */
-function waitsFor(object: Terraform): string {
+function waitsFor(object: Terraform, home: string | undefined): string {
   const { spec, status, metadata } = object;
-  const word = wordFor(keyOf(object));
+  const word = wordFor(keyOf(object), home);
   if (metadata.deletionTimestamp !== undefined) return "; Ready says what holds up its deletion.";
   if (spec.suspend === true) return `: it is suspended. Go on: nigari resume ${word}`;
   const stalled = conditionOf(object, CONDITION.stalled);
