@@ -93,7 +93,7 @@ test("of an apply that tells them all, and of a plan without changes", async () 
   expect(runs.gate.calls("output")).toBe(0);
 });
 
-test("OpenTofu is asked after an apply with a secret, not after a plan without changes", async () => {
+test("OpenTofu is asked after an apply with a secret, not after an idle plan", async () => {
   const applied = await outputsOf(SECRET, await planOf(SECRET));
   expect(runs.gate.calls("output")).toBe(1);
   expect(exact(applied)).toBe(exact(asked()));

@@ -253,7 +253,7 @@ describe.skipIf(withoutCluster())("objects that tofu-controller left", { timeout
     expect((await kept(state)).secret).toBeUndefined();
   });
 
-  test("a state that a newer OpenTofu wrote is not planned on, until runners have one", async () => {
+  test("a state that a newer OpenTofu wrote is not planned on until runners have it", async () => {
     const { state } = await suspended("newer");
     const text = (await former.tofu.read(state)) ?? "";
     const newer = { ...JSON.parse(text), terraform_version: "1.99.0" };
