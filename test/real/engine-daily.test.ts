@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -95,6 +95,23 @@ describe.concurrent("an engine", () => {
       expect(second.error).toContain(`Another engine holds the data directory ${world.dataDir}`);
       expect(second.error).toContain(`pid ${world.pid} on `);
       await subject.settled();
+    });
+  });
+
+  test("whose lock file was lost is obeyed by what remembers the epochs before it", async () => {
+    await within({}, async (world) => {
+      const subject = world.add("again", { resources: [{ name: "one" }] });
+      world.estate.commit();
+      await world.start();
+      await subject.settled();
+      const { epoch } = await world.info();
+      await world.kill();
+      for (const file of ["lock.db", "engine.json"]) rmSync(join(world.dataDir, file));
+      const next = world.add("next", { resources: [{ name: "one" }] });
+      world.estate.commit();
+      await world.start();
+      expect((await world.info()).epoch).toBe(epoch + 1);
+      await next.settled();
     });
   });
 
