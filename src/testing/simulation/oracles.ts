@@ -305,7 +305,10 @@ export class Watch {
     const { working } = this.#engines;
     const heard = this.#world.platform.runs().filter((run) => this.#mayHold(run)).length;
     const taken = working?.engine.load().slots.taken ?? 0;
-    if (working === undefined || taken <= heard || this.#world.faults.unavailable) {
+    // A write that hung when the trouble ended hangs on until its own bound, and its pass rightly
+    // keeps the slot that it claimed for the run it is to store. "call-given-up" sees to that.
+    const { unavailable, hung } = this.#world.faults;
+    if (working === undefined || taken <= heard || unavailable || hung.size > 0) {
       this.#overheldSinceMs = undefined;
       return;
     }
