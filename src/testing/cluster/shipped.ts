@@ -12,9 +12,14 @@ type Item = Readonly<Record<string, unknown>>;
 export function shippedObjects(file: string, namespace: string): Item[] {
   const text = readFileSync(join(CONFIG, file), "utf8");
   return parseAllDocuments(text).map((document) => {
-    const item = document.toJS() as { kind: string; metadata: Item };
+    const item = document.toJS() as { kind: string; metadata: Item; subjects?: readonly Item[] };
     const where = CLUSTER_WIDE.includes(item.kind) ? {} : { namespace };
-    return { ...item, metadata: { ...item.metadata, ...where } };
+    const subjects = item.subjects?.map((subject) => ({ namespace, ...subject }));
+    return {
+      ...item,
+      metadata: { ...item.metadata, ...where },
+      ...(subjects === undefined ? {} : { subjects }),
+    };
   });
 }
 

@@ -51,7 +51,8 @@ export function ourImages(): Image[] {
         { ...manifest, "opt/nigari/dist/runner-pod.js": { from: join(dist, "runner-pod.js") } },
       ],
       entrypoint: ["/usr/local/bin/node", "/opt/nigari/dist/runner-pod.js"],
-      env: { ...environment, TF_CLI_CONFIG_FILE: "/etc/nigari/tofu.rc" },
+      // Where a pod mounts its home; the rest of the image cannot be written.
+      env: { ...environment, HOME: "/home/runner", TF_CLI_CONFIG_FILE: "/etc/nigari/tofu.rc" },
     },
     {
       ...{ ...common, name: CONTROLLER_IMAGE },
