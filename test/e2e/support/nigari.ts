@@ -27,7 +27,8 @@ export async function install(cluster: Cluster, how: Installation = {}): Promise
     ...["crd/terraforms", "rbac/service-account", "rbac/controller-role"],
     ...["rbac/leader-election-role", "manager/service", "manager/network-policy"],
   ];
-  for (const item of files.flatMap((file) => shippedObjects(`${file}.yaml`, HOME))) await ensure(cluster, item);
+  for (const item of files.flatMap((file) => shippedObjects(`${file}.yaml`, HOME)))
+    await ensure(cluster, item);
   await untilServed(cluster, `${TERRAFORMS}/terraforms`);
   for (const item of shippedObjects("manager/deployment.yaml", HOME)) {
     await ensure(cluster, withOurImages(item, how));
@@ -40,7 +41,8 @@ export async function makeTeam(cluster: Cluster, namespace: string): Promise<voi
   const metadata = { name: namespace };
   await ensure(cluster, { apiVersion: "v1", kind: "Namespace", metadata });
   for (const file of ["runner", "network-policy"]) {
-    for (const item of shippedObjects(`runner/${file}.yaml`, namespace)) await ensure(cluster, item);
+    for (const item of shippedObjects(`runner/${file}.yaml`, namespace))
+      await ensure(cluster, item);
   }
 }
 
