@@ -38,7 +38,13 @@ function pod({ state, status, metadata, spec }: Facets = {}): Pod {
 
 describe("a run has ended, on proof", () => {
   const deleted = { deletionTimestamp: "2026-01-01T00:00:30Z" };
-  const cases: Record<string, { pod?: Pod; node?: Partial<NodeView>; proof: RegExp }> = {
+  interface Case {
+    readonly pod?: Pod;
+    readonly node?: Partial<NodeView>;
+    readonly greeted?: boolean;
+    readonly proof: RegExp;
+  }
+  const cases: Record<string, Case> = {
     "its container was killed, says its kubelet": {
       pod: pod({ state: ended(137) }),
       proof: /^killed by signal 9$/,
@@ -86,6 +92,11 @@ describe("a run has ended, on proof", () => {
       pod: pod({ metadata: deleted, spec: {} }),
       proof: /before it had a node/,
     },
+    "it was deleted before it ran, and before the runner answered": {
+      pod: pod({ state: { waiting: { reason: "ErrImagePull" } }, metadata: deleted }),
+      greeted: false,
+      proof: /^its pod was deleted before the runner answered$/,
+    },
     "its node has another boot id now, and the pod's object is gone": {
       node: { bootId: "boot-2" },
       proof: /^node a was started anew$/,
@@ -101,8 +112,8 @@ describe("a run has ended, on proof", () => {
       proof: /a person has vouched that node a is off/,
     },
   };
-  test.each(Object.entries(cases))("%s", (_why, { pod: at, node: of, proof }) => {
-    expect(provenEnd(trace, at, { ...node, ...of })?.proof).toMatch(proof);
+  test.each(Object.entries(cases))("%s", (_why, { pod: at, node: of, proof, greeted = true }) => {
+    expect(provenEnd({ ...trace, greeted }, at, { ...node, ...of })?.proof).toMatch(proof);
   });
 });
 
@@ -119,6 +130,10 @@ describe("no proof is", () => {
       node: undefined,
     },
     "a deletion": { pod: pod({ state: running, metadata: { deletionTimestamp: "x" } }), node },
+    "a deletion of what has answered, although nobody has told yet that it runs": {
+      pod: pod({ state: pending, metadata: { deletionTimestamp: "x" } }),
+      node,
+    },
     "the end of the pod's object": { node },
     "a missing Node": { pod: pod({ state: running }), node: undefined },
     "a node that is not heard of": {

@@ -43,7 +43,8 @@ export function provenEnd(
   pod: Pod | undefined,
   node: NodeView | undefined,
 ): ProvenEnd | undefined {
-  const end = (pod === undefined ? undefined : endByKubelet(pod)) ?? endByNode(trace, node);
+  const byPod = pod === undefined ? undefined : (endByKubelet(pod) ?? endUnheard(trace, pod));
+  const end = byPod ?? endByNode(trace, node);
   if (end === undefined || trace.greeted) return end;
   // A runner that never answered was given nothing to do.
   const hint = pod === undefined ? "" : foreignHint(pod);
@@ -75,6 +76,13 @@ function endByKubelet(pod: Pod): ProvenEnd | undefined {
     return never(message === undefined ? why : `${why}: ${message}`);
   }
   return undefined;
+}
+
+/** Nothing of a pod is started any more that is deleted, and what never answered has no order. */
+function endUnheard({ greeted }: RunTrace, pod: Pod): ProvenEnd | undefined {
+  if (greeted || pod.metadata.deletionTimestamp === undefined || hasRun(pod)) return undefined;
+  const proof = "its pod was deleted before the runner answered";
+  return { proof, at: undefined, neverRan: true };
 }
 
 /** What to do about an image of the user's own whose runner came to nothing. */

@@ -3,6 +3,7 @@ import { timeText } from "../../../domain/time.ts";
 import type { Call } from "../../../ports/call.ts";
 import type { Clock, Random } from "../../../ports/clock.ts";
 import type { Log } from "../../../ports/log.ts";
+import { RunnerError } from "../../../ports/runner.ts";
 import { ApiError } from "../api-error.ts";
 import type { Connection } from "../connection.ts";
 import { WatchCache } from "../watch-cache.ts";
@@ -133,6 +134,10 @@ export class Sight {
 
   /** The runner has answered. That is noted before it can be given its order. */
   async greeted(runId: string, bootId: string, call: Call): Promise<void> {
+    // Whoever was given up meanwhile gets no order any more.
+    if (this.end({ runId }) !== undefined) {
+      throw new RunnerError("Unavailable", `The pod of run ${runId} is on its way out`);
+    }
     this.#signs.set(runId, { own: bootId, atMs: this.#ports.clock.monotonic() });
     const next = this.#placed(runId, bootId, true);
     if (next === undefined || next.secret[GREETED] === "true") return;
