@@ -43,6 +43,14 @@ const cases: Record<string, { seen: Partial<LivenessEvidence>; lagMs?: number; i
     seen: { runner: "starting", heard: false, waits: true, cutOff: true, silentMs: 8_000 },
     is: "unreachable",
   },
+  "one whose machine is cut off as well is unreachable at 5 s": {
+    seen: { cutOff: true, silentMs: 5_000 },
+    is: "unreachable",
+  },
+  "while it is heard the cluster may say of its machine what it wants": {
+    seen: { cutOff: true, silentMs: 4_999 },
+    is: "alive",
+  },
   "a gone runner whose tofu lives may still write": {
     seen: { runner: "gone", workersAlive: 1 },
     is: "unreachable",

@@ -33,7 +33,11 @@ export function judge(evidence: LivenessEvidence, lagMs: number): LivenessVerdic
   if (evidence.waits === true && evidence.cutOff !== true) return "alive";
   const silence = silentMs - Math.max(0, lagMs);
   if (silence < suspectAfterMs()) return "alive";
-  const isUp = evidence.heard || runner === "running" || evidence.cutOff === true;
-  const patience = isUp ? unreachableAfterMs() : bringUpMs();
-  return silence < patience ? "suspect" : "unreachable";
+  return silence < patienceMs(evidence) ? "suspect" : "unreachable";
+}
+
+/** The stream and the cluster are two witnesses: where both say so nothing is waited for. */
+function patienceMs({ cutOff, heard, runner }: LivenessEvidence): number {
+  if (cutOff === true) return suspectAfterMs();
+  return heard || runner === "running" ? unreachableAfterMs() : bringUpMs();
 }

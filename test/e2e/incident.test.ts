@@ -7,6 +7,7 @@ import type { Cluster } from "../../src/testing/cluster/cluster.ts";
 import type { ClusterNode } from "../../src/testing/cluster/node.ts";
 import { install, removeNamespace } from "../../src/testing/e2e/controllers.ts";
 import { Incident, struck, truths, wordsOf } from "../../src/testing/e2e/incident.ts";
+import type { Dials } from "../../src/testing/faults/dials.ts";
 import { noCluster, sharedCluster } from "./support/shared.ts";
 
 /** Limits that are promised. */
@@ -25,11 +26,8 @@ describe.skipIf(noCluster())("the incident: the node with the runners dies", () 
     await install(cluster);
     b = cluster.node("b");
   });
-  beforeEach(async () => {
+  beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "nigari-incident-"));
-    count += 1;
-    incident = await Incident.open(cluster, { namespace: `incident-${count}`, folder });
-    await incident.setUp();
   });
   afterEach(async () => {
     if (!b.isOn()) await b.start();
@@ -40,10 +38,11 @@ describe.skipIf(noCluster())("the incident: the node with the runners dies", () 
   });
 
   test("by loss of power: all say the truth, plans go on elsewhere, no apply doubles", async () => {
-    const { effects, estate } = incident;
+    const { effects, estate } = await setUp();
     const beganMs = performance.now();
     await b.powerOff();
     await tellsTheTruth(beganMs);
+    expect(await found("failure")).toEqual(["node/lost"]);
     await plansGoOn();
 
     // It may have been done, and nobody can know yet: nothing is done about it.
@@ -62,7 +61,7 @@ describe.skipIf(noCluster())("the incident: the node with the runners dies", () 
   });
 
   test("by a reboot in order: the apply is saved in time, and goes on by itself", async () => {
-    const { estate, effects } = incident;
+    const { estate, effects } = await setUp();
     const beganMs = performance.now();
     await b.shutDown();
     effects.open("apply", "in-apply");
@@ -73,6 +72,27 @@ describe.skipIf(noCluster())("the incident: the node with the runners dies", () 
     await estate.whenReady("in-apply");
     await everythingIsWhole();
   });
+
+  test("with the old way of waiting put back in, nobody ever says so", async () => {
+    const { estate } = await setUp({ waitsForEver: true });
+    await b.powerOff();
+    await expect(incident.known(2 * TRUTH_MS)).rejects.toThrow("not within");
+    for (const name of struck) expect(estate.ready(name), name).toMatch(/^Unknown Progressing/);
+  });
+
+  async function setUp(dials?: Dials): Promise<Incident> {
+    count += 1;
+    const places = { namespace: `incident-${count}`, folder };
+    incident = await Incident.open(cluster, dials === undefined ? places : { ...places, dials });
+    await incident.setUp();
+    return incident;
+  }
+
+  /** What the doctor finds of this severity, each once. */
+  async function found(severity: string): Promise<string[]> {
+    const all = (await incident.doctor()).filter((each) => each.severity === severity);
+    return [...new Set(all.map(({ id }) => id))];
+  }
 
   /** All of them, and within the time that is promised. */
   async function tellsTheTruth(beganMs: number): Promise<void> {
@@ -104,6 +124,7 @@ describe.skipIf(noCluster())("the incident: the node with the runners dies", () 
 
   async function everythingIsWhole(): Promise<void> {
     await incident.wholeAgain();
+    expect(await found("failure")).toEqual([]);
     for (const name of incident.applied()) {
       expect(incident.effects.done(name), name).toBe(1);
       if (name !== "in-apply") expect(incident.effects.begun(name), name).toBe(1);

@@ -45,11 +45,16 @@ export class PodProcesses {
 
   /** Sends a signal, SIGKILL unless said, to every process of a container, the first by default. */
   kill(signal: NodeJS.Signals = "SIGKILL", container?: string): void {
+    for (const pid of this.pids(container)) signalIfThere(pid, signal);
+  }
+
+  /** Every process of a container, the first by default, as the host counts them. */
+  pids(container?: string): number[] {
     const name = container ?? this.#pod.spec.containers[0]?.name;
     const status = this.#pod.status.containerStatuses?.find((each) => each.name === name);
     const id = status?.containerID?.replace(/^.*\/\//, "");
     if (id === undefined) throw new Error(`Container "${name}" has not been started`);
-    for (const pid of processesOf(`${this.#cgroup}/${id}`)) signalIfThere(pid, signal);
+    return processesOf(`${this.#cgroup}/${id}`);
   }
 
   /** It is Running and Ready, takes connections and never answers. */

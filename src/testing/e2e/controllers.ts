@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,13 +7,15 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { until } from "../cluster/commands.ts";
 import { createObjects, StatusError, send, untilServed } from "../cluster/objects.ts";
 import { shippedObjects, writeAccountKubeconfig } from "../cluster/shipped.ts";
+import { type Dials, dialsEnv } from "../faults/dials.ts";
 import { RUNNER_IMAGE } from "../images/contents.ts";
 
 /** Where the controller lives. */
 export const HOME = "flux-system";
 const TERRAFORMS = "/apis/infra.contrib.fluxcd.io/v1alpha2/terraforms";
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${HOME}/leases`;
-const PROGRAM = join(import.meta.dirname, "../../../dist/controller.js");
+const ROOT = join(import.meta.dirname, "../../..");
+const PROGRAM = join(ROOT, "dist/controller.js");
 const FLAGS = ["--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0", "--events-addr="];
 
 type Item = Readonly<Record<string, unknown>>;
@@ -63,6 +66,7 @@ export class Controllers {
   readonly #folder: string;
   readonly #flags: readonly string[];
   readonly #all: ChildProcess[] = [];
+  readonly #word = randomBytes(3).toString("hex");
 
   private constructor(cluster: Cluster, folder: string, flags: readonly string[]) {
     this.#cluster = cluster;
@@ -82,9 +86,10 @@ export class Controllers {
     return new Controllers(cluster, folder, flags);
   }
 
-  /** Starts one more and answers its number, the first being 1. `program`: another than ours. */
-  start(program = PROGRAM): number {
-    const name = `controller-${this.#all.length + 1}`;
+  /** Starts one more and answers its number, the first being 1. With dials it is not bundled. */
+  start(dials?: Dials): number {
+    const program = dials === undefined ? PROGRAM : join(ROOT, "src/main/controller.ts");
+    const name = this.#nameOf(this.#all.length + 1);
     const log = openSync(join(this.#folder, `${name}.log`), "a");
     const args = [
       ...["--disable-warning=ExperimentalWarning", program, ...FLAGS],
@@ -95,7 +100,8 @@ export class Controllers {
     ];
     const { PATH } = process.env;
     const env = { PATH, HOME: this.#folder, RUNTIME_NAMESPACE: HOME, POD_NAME: name };
-    const child = spawn(process.execPath, args, { env, stdio: ["ignore", log, log] });
+    const given = dials === undefined ? env : { ...env, ...dialsEnv(dials) };
+    const child = spawn(process.execPath, args, { env: given, stdio: ["ignore", log, log] });
     closeSync(log);
     return this.#all.push(child);
   }
@@ -105,10 +111,15 @@ export class Controllers {
     await until(`controller ${number} to lead`, limitMs, async () => {
       const child = this.#all[number - 1];
       if (child?.exitCode !== null) throw new Error(`It ended:\n${this.words(number)}`);
-      return (await this.#holder())?.includes(`controller-${number}_`) ? true : undefined;
+      return (await this.#holder())?.includes(`${this.#nameOf(number)}_`) ? true : undefined;
     }).catch((error: Error) => {
       throw new Error(`${error.message}\n${this.words(number)}`);
     });
+  }
+
+  /** No Lease of an earlier test bears it. */
+  #nameOf(number: number): string {
+    return `controller-${this.#word}-${number}`;
   }
 
   async #holder(): Promise<string | undefined> {
@@ -146,14 +157,14 @@ export class Controllers {
 
   /** What it has logged so far, line by line. */
   log(number: number): Item[] {
-    const text = readFileSync(join(this.#folder, `controller-${number}.log`), "utf8");
+    const text = readFileSync(join(this.#folder, `${this.#nameOf(number)}.log`), "utf8");
     const lines = text.split("\n").filter((line) => line.startsWith("{"));
     return lines.map((line) => JSON.parse(line) as Item);
   }
 
   /** Its last lines, for an error. */
   words(number: number): string {
-    const text = readFileSync(join(this.#folder, `controller-${number}.log`), "utf8");
+    const text = readFileSync(join(this.#folder, `${this.#nameOf(number)}.log`), "utf8");
     return text.split("\n").slice(-30).join("\n");
   }
 

@@ -11,7 +11,6 @@ export type HeldStage = (typeof heldStages)[number];
 /** One time that a provisioner has begun to do something to the world. */
 export interface Effect {
   readonly object: string;
-  readonly resource: string;
   /** It was told to be done while its process still was there to hear it. */
   done: boolean;
 }
@@ -84,11 +83,11 @@ export class Effects {
     );
   }
 
-  begun(object: string, resource = "effect"): number {
-    return this.#of(object, resource).length;
+  begun(object: string): number {
+    return this.all.filter((each) => each.object === object).length;
   }
-  done(object: string, resource = "effect"): number {
-    return this.#of(object, resource).filter((each) => each.done).length;
+  done(object: string): number {
+    return this.all.filter((each) => each.object === object && each.done).length;
   }
 
   async close(): Promise<void> {
@@ -97,13 +96,9 @@ export class Effects {
     await once(this.#server, "close");
   }
 
-  #of(object: string, resource: string): Effect[] {
-    return this.all.filter((each) => each.object === object && each.resource === resource);
-  }
-
-  /** /init/NAME.tar.gz is a module, /plan/NAME a state, /apply/NAME/RESOURCE an effect. */
+  /** /init/NAME.tar.gz is a module, /plan/NAME a state, /apply/NAME an effect. */
   #serve(request: IncomingMessage, answer: ServerResponse): void {
-    const [stage, file = "", resource = "effect"] = (request.url ?? "").slice(1).split("/");
+    const [stage, file = ""] = (request.url ?? "").slice(1).split("/");
     const object = file.replace(/\.tar\.gz$/, "");
     switch (stage) {
       case "init":
@@ -113,7 +108,7 @@ export class Effects {
         this.#pass(`plan/${object}`, answer, () => answer.end(gateState));
         break;
       case "apply": {
-        const effect: Effect = { object, resource, done: false };
+        const effect: Effect = { object, done: false };
         this.all.push(effect);
         this.#pass(`apply/${object}`, answer, () => {
           effect.done = true;

@@ -1,5 +1,5 @@
 import { RUN_LABEL } from "../../api/cluster-names.ts";
-import { CONDITION } from "../../api/names.ts";
+import { CONDITION, REQUESTED_AT } from "../../api/names.ts";
 import type { Terraform, TerraformSpec } from "../../api/terraform.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { pause, until } from "../cluster/commands.ts";
@@ -64,19 +64,35 @@ export class Estate {
   }
 
   /** Commits a folder of this name for each, and waits until source-controller has it. */
-  async publish(names: readonly string[]): Promise<void> {
+  async publish(names: readonly string[], source = "source"): Promise<void> {
     for (const name of names) {
       this.#files[`${name}/main.tf`] = gatedModule(this.#effects.url, name);
     }
-    const sha = publish(this.#cluster.plan, this.namespace, this.#files);
-    const path = `${SOURCES}/namespaces/${this.namespace}/gitrepositories/source`;
-    if ((await this.#find(path)) === undefined) await this.#makeSource();
+    const sha = publish(this.#cluster.plan, `${this.namespace}-${source}`, this.#files);
+    const path = this.#sourcePath(source);
+    if ((await this.#find(path)) === undefined) await this.#makeSource(source);
     await until(`the artifact of ${sha}`, 30_000, async () => {
-      const source = (await send(this.#cluster, "GET", path)) as {
+      const found = (await send(this.#cluster, "GET", path)) as {
         readonly status?: { readonly artifact?: { readonly revision: string } };
       };
-      return source.status?.artifact?.revision.endsWith(sha) ? true : undefined;
+      return found.status?.artifact?.revision.endsWith(sha) ? true : undefined;
     });
+  }
+
+  /** Commits another text for one, and tells source-controller as a webhook does. */
+  async commit(name: string, text: string): Promise<string> {
+    this.#files[`${name}/main.tf`] = gatedModule(this.#effects.url, name, text);
+    const sha = publish(this.#cluster.plan, `${this.namespace}-source`, this.#files);
+    await send(
+      this.#cluster,
+      "PATCH",
+      `${this.#sourcePath("source")}?fieldManager=e2e&force=true`,
+      {
+        ...{ apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository" },
+        metadata: { name: "source", annotations: { [REQUESTED_AT]: sha } },
+      },
+    );
+    return sha;
   }
 
   async create(name: string, spec: Partial<TerraformSpec> = {}): Promise<void> {
@@ -198,12 +214,16 @@ export class Estate {
     return `${TERRAFORMS}/namespaces/${this.namespace}/terraforms/${name}`;
   }
 
-  async #makeSource(): Promise<void> {
-    const url = repositoryUrl(this.#cluster.plan, this.namespace);
+  #sourcePath(name: string): string {
+    return `${SOURCES}/namespaces/${this.namespace}/gitrepositories/${name}`;
+  }
+
+  async #makeSource(name: string): Promise<void> {
+    const url = repositoryUrl(this.#cluster.plan, `${this.namespace}-${name}`);
     await createObjects(this.#cluster, [
       {
         ...{ apiVersion: "source.toolkit.fluxcd.io/v1", kind: "GitRepository" },
-        metadata: { name: "source", namespace: this.namespace },
+        metadata: { name, namespace: this.namespace },
         spec: { interval: "1s", url, ref: { branch: "main" } },
       },
     ]);

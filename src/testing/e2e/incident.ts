@@ -1,12 +1,17 @@
-import type { TerraformSpec } from "../../api/terraform.ts";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
 import type { Cluster } from "../cluster/cluster.ts";
 import { until } from "../cluster/commands.ts";
+import type { Dials } from "../faults/dials.ts";
 import { Controllers } from "./controllers.ts";
+import { cordoned } from "./cordon.ts";
 import { Effects } from "./effects.ts";
 import { Estate, isReady, type Seen } from "./estate.ts";
 
 /** As many runs at once as the controller of the incident is given here. */
 const SLOTS = 4;
+const CLI = join(import.meta.dirname, "../../../dist/cli.js");
+const DOCTOR_MS = 90_000;
 
 /**
  * Twelve objects for four slots. On node b: one run in init, one in plan, one in apply; on node a
@@ -48,17 +53,17 @@ export class Incident {
     this.controllers = parts.controllers;
   }
 
-  /** `folder`: for the controller's files. `program`: another controller than ours. */
+  /** `folder`: for the controller's files. `dials`: of a controller that is not ours. */
   static async open(
     cluster: Cluster,
-    places: { readonly namespace: string; readonly folder: string; readonly program?: string },
+    places: { readonly namespace: string; readonly folder: string; readonly dials?: Dials },
   ): Promise<Incident> {
-    const { namespace, folder, program } = places;
+    const { namespace, folder, dials } = places;
     const effects = await Effects.listen(cluster.plan.host);
     const flags = [`--concurrent=${SLOTS}`];
     const controllers = await Controllers.prepare(cluster, folder, flags);
     const estate = await Estate.open(cluster, namespace, effects);
-    await controllers.untilLeads(controllers.start(program));
+    await controllers.untilLeads(controllers.start(dials));
     return new Incident(cluster, { effects, estate, controllers });
   }
 
@@ -77,11 +82,16 @@ export class Incident {
     effects.hold("init", "in-init");
     effects.hold("plan", "in-plan");
     for (const name of ["in-apply", ELSEWHERE]) effects.hold("apply", name);
-    for (const name of struck) await estate.create(name, onNode("b"));
-    await estate.create(ELSEWHERE, onNode("a"));
-    await effects.untilHeld("init", "in-init");
-    await effects.untilHeld("plan", "in-plan");
-    for (const name of ["in-apply", ELSEWHERE]) await effects.untilHeld("apply", name);
+    await cordoned(this.cluster, "b", async () => {
+      await estate.create(ELSEWHERE);
+      await effects.untilHeld("apply", ELSEWHERE);
+    });
+    await cordoned(this.cluster, "a", async () => {
+      for (const name of struck) await estate.create(name);
+      await effects.untilHeld("init", "in-init");
+      await effects.untilHeld("plan", "in-plan");
+      await effects.untilHeld("apply", "in-apply");
+    });
     await estate.create(DEPENDENT, { dependsOn: [{ name: "in-plan" }] });
     await estate.create(NEXT);
     await this.says(NEXT, /free slot/);
@@ -152,6 +162,22 @@ export class Incident {
     if (!health.startsWith("200")) throw new Error(`The controller is not well: ${health}`);
   }
 
+  /** What `nigari doctor` says of the cluster as it is: ids of its findings, by severity. */
+  async doctor(): Promise<{ readonly id: string; readonly severity: string }[]> {
+    const args = [CLI, "doctor", "--kubeconfig", this.cluster.kubeconfig, "-o", "json"];
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const options = { encoding: "utf8", timeout: DOCTOR_MS, maxBuffer: 1 << 26 } as const;
+    execFile(process.execPath, args, options, (_error, stdout, stderr) => {
+      // It ends with another code than 0 if it has found something.
+      if (stdout === "") reject(new Error(`The doctor said nothing: ${stderr}`));
+      else resolve(stdout);
+    });
+    const { findings } = JSON.parse(await promise) as {
+      readonly findings: { readonly id: string; readonly severity: string }[];
+    };
+    return findings.map(({ id, severity }) => ({ id, severity }));
+  }
+
   /** Objects that were to do something to the world. */
   applied(): string[] {
     return everybody.filter((name) => name !== ASKS);
@@ -176,13 +202,4 @@ export class Incident {
 export function wordsOf({ status }: Seen["object"]): string {
   const told = (status?.conditions ?? []).filter(({ type }) => /^(Ready|Stalled)$/.test(type));
   return told.map(({ status: is, reason, message }) => `${is} ${reason}: ${message}`).join("\n");
-}
-
-/** There if that is possible, and elsewhere if not. */
-function onNode(node: string): Partial<TerraformSpec> {
-  const expression = { key: "kubernetes.io/hostname", operator: "In", values: [node] };
-  const preference = { matchExpressions: [expression] };
-  const preferred = [{ weight: 100, preference }];
-  const nodeAffinity = { preferredDuringSchedulingIgnoredDuringExecution: preferred };
-  return { runnerPodTemplate: { spec: { affinity: { nodeAffinity } } } };
 }

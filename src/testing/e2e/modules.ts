@@ -1,29 +1,11 @@
 /**
  * What an object's folder holds: a module that can be held in each step and does one thing to the
- * world, once for each `text` that it is given. `resources` are done one after the other.
+ * world, once for each text.
  */
-export function gatedModule(
-  effectsUrl: string,
-  object: string,
-  resources: readonly string[] = ["effect"],
-): string {
-  const parts = resources.map((resource, index) => {
-    const before = resources[index - 1];
-    const after = before === undefined ? "" : `\n  depends_on = [terraform_data.${before}]`;
-    return `
-resource "terraform_data" "${resource}" {
-  input            = var.text
-  triggers_replace = [var.text]${after}
-  provisioner "local-exec" {
-    interpreter = ["node", "-e"]
-    command     = "${doing(`${effectsUrl}/apply/${object}/${resource}`)}"
-  }
-}
-`;
-  });
+export function gatedModule(effectsUrl: string, object: string, text = "hello"): string {
   return `
 variable "text" {
-  default = "hello"
+  default = "${text}"
 }
 module "gate" {
   source = "${effectsUrl}/init/${object}.tar.gz"
@@ -32,7 +14,14 @@ data "terraform_remote_state" "gate" {
   backend = "http"
   config  = { address = "${effectsUrl}/plan/${object}" }
 }
-${parts.join("")}
+resource "terraform_data" "effect" {
+  input            = var.text
+  triggers_replace = [var.text]
+  provisioner "local-exec" {
+    interpreter = ["node", "-e"]
+    command     = "${doing(`${effectsUrl}/apply/${object}`)}"
+  }
+}
 output "text" {
   value = var.text
 }

@@ -12,22 +12,26 @@ export interface Dials {
   readonly passWorkers?: number;
   /** A file that holds by how many milliseconds the wall clock is wrong. */
   readonly clockFile?: string;
+  /** A silent runner is waited for without an end, as calls without a deadline do. */
+  readonly waitsForEver?: boolean;
 }
 
 export function dialsEnv(dials: Dials): Record<string, string> {
-  const { stageLimitMs, passWorkers, clockFile } = dials;
+  const { stageLimitMs, passWorkers, clockFile, waitsForEver } = dials;
   return {
     NODE_OPTIONS: `--import=${import.meta.filename}`,
     ...(stageLimitMs === undefined ? {} : { NIGARI_DIAL_STAGE_LIMIT_MS: `${stageLimitMs}` }),
     ...(passWorkers === undefined ? {} : { NIGARI_DIAL_PASS_WORKERS: `${passWorkers}` }),
     ...(clockFile === undefined ? {} : { NIGARI_DIAL_CLOCK_FILE: clockFile }),
+    ...(waitsForEver === true ? { NIGARI_DIAL_WAITS: "for ever" } : {}),
   };
 }
 
 const LOOK_MS = 50;
+const TEN_YEARS_MS = 315_360_000_000;
 
-/** src/domain/limits.ts with another limit of stages: all of it, but for the one function. */
-function shortenStages(limitMs: string): void {
+/** src/domain/limits.ts with other functions in the place of its own; `whole` names the rest. */
+function bendLimits(functions: string): void {
   registerHooks({
     load(url, context, next) {
       if (!url.endsWith("/src/domain/limits.ts")) return next(url, context);
@@ -35,13 +39,24 @@ function shortenStages(limitMs: string): void {
       const source = `
         import * as whole from ${whole};
         export * from ${whole};
-        export function stageLimitMs(stage) {
-          const ms = whole.stageLimitMs(stage);
-          return ms === undefined ? undefined : Math.min(ms, ${Number(limitMs)});
-        }`;
+        ${functions}`;
       return { format: "module", source, shortCircuit: true };
     },
   });
+}
+
+function shortenStages(limitMs: string): void {
+  bendLimits(`
+    export function stageLimitMs(stage) {
+      const ms = whole.stageLimitMs(stage);
+      return ms === undefined ? undefined : Math.min(ms, ${Number(limitMs)});
+    }`);
+}
+
+function waitForEver(): void {
+  const names = ["suspectAfterMs", "unreachableAfterMs", "bringUpMs"];
+  const each = (name: string) => `export function ${name}() { return ${TEN_YEARS_MS}; }`;
+  bendLimits(names.map(each).join("\n"));
 }
 
 /** src/engine/ports.ts with another number of workers in its defaults. */
@@ -72,7 +87,9 @@ const {
   NIGARI_DIAL_STAGE_LIMIT_MS: limit,
   NIGARI_DIAL_PASS_WORKERS: workers,
   NIGARI_DIAL_CLOCK_FILE: clock,
+  NIGARI_DIAL_WAITS: waits,
 } = process.env;
 if (limit !== undefined) shortenStages(limit);
 if (workers !== undefined) employ(workers);
 if (clock !== undefined) bendClock(clock);
+if (waits !== undefined) waitForEver();
