@@ -180,6 +180,36 @@ export class ControllerWorld {
     });
   }
 
+  /** More objects like this one, called `<name>-1` and so on, with its spec and its status. */
+  async copies(name: string, count: number): Promise<void> {
+    const { spec, status, ...object } = await this.terraform(name);
+    const path = `${TERRAFORMS}/namespaces/${TEAM}/terraforms`;
+    let next = 1;
+    const work = async () => {
+      for (let at = next++; at <= count; at = next++) {
+        const metadata = { name: `${name}-${at}`, namespace: TEAM };
+        const { finalizers } = object.metadata;
+        const copy = { ...object, metadata: { ...metadata, finalizers }, spec };
+        const made = (await send(this.server, "POST", path, copy as Item)) as Item;
+        const said = { ...made, status } as unknown as Item;
+        await send(this.server, "PUT", `${path}/${name}-${at}/status`, said);
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, work));
+  }
+
+  async terraforms(): Promise<readonly Terraform[]> {
+    const found = await send(this.server, "GET", `${TERRAFORMS}/namespaces/${TEAM}/terraforms`);
+    return (found as { items: Terraform[] }).items;
+  }
+
+  /** Labels of a source change, and nothing else of it. */
+  async changeSource(name: string, labels: Readonly<Record<string, string>>): Promise<void> {
+    const path = `${SOURCES}/namespaces/${TEAM}/gitrepositories/${name}`;
+    const found = (await send(this.server, "GET", path)) as { metadata: object } & Item;
+    await this.put(path, { ...found, metadata: { ...found.metadata, labels } });
+  }
+
   /** Changes an object as people do, over whatever else writes it. */
   async change(name: string, how: (object: Terraform) => Terraform): Promise<void> {
     const path = `${TERRAFORMS}/namespaces/${TEAM}/terraforms/${name}`;
