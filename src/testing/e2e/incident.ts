@@ -25,7 +25,8 @@ const ELSEWHERE = "on-a";
 const DEPENDENT = "waits";
 const everybody = [...healthy, ASKS, ...struck, ELSEWHERE, DEPENDENT, NEXT];
 
-const unreached = /RunnerUnreachable|RunnerLost/;
+/** Lost without a word, or stopped in order and told so by its runner. */
+const unreached = /RunnerUnreachable|RunnerLost|Stopped in /;
 
 /** What every object has to say while node b is away, and nothing else. */
 export const truths: Readonly<Record<string, RegExp>> = {
