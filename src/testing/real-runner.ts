@@ -14,6 +14,7 @@ import { readProcessTable } from "../processes/members.ts";
 import { RunnerClient } from "../protocol/client.ts";
 import { socketAddress } from "../protocol/grpc.ts";
 import { RUN_TOKEN, type RunFolder, type RunIdentity, runFolder } from "../protocol/run-folder.ts";
+import { pinnedTools } from "./pinned-tools.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -48,7 +49,7 @@ export function tofuTestEnvironment(): Record<string, string> {
   return {
     PATH: process.env.PATH ?? "/usr/bin:/bin",
     HOME: tmpdir(),
-    NIGARI_TOFU: join(root, ".tools/bin/tofu"),
+    NIGARI_TOFU: pinnedTools().tofu,
   };
 }
 

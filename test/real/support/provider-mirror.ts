@@ -1,9 +1,10 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
+import { pinnedTools } from "../../../src/testing/pinned-tools.ts";
 
 const PACKAGE = "registry.opentofu.org/hashicorp/time";
-const pinned = join(import.meta.dirname, "../../../.tools/providers", PACKAGE);
+const pinned = join(pinnedTools().providers, PACKAGE);
 
 /** The one version of the provider that is built for tests. */
 export const [timeVersion = ""] = readdirSync(pinned);
