@@ -276,8 +276,10 @@ export class Watch {
     }
   }
 
-  #decided(terraform: Terraform, { requeueAfterMs, status }: Decision): void {
+  #decided(terraform: Terraform, { before, after, requeueAfterMs, status }: Decision): void {
     const { name } = terraform.metadata;
+    // What goes now waits for nobody, whatever it said last.
+    if ([...before, ...after].some((effect) => effect.do === "remove-finalizer")) return;
     const ready = status.conditions?.find(({ type }) => type === "Ready");
     const stalled = status.conditions?.find(({ type }) => type === "Stalled");
     if (ready === undefined) return;
