@@ -17,4 +17,5 @@ COPY --from=build /src/dist /opt/nigari/dist
 USER 65532:65532
 WORKDIR /home/nigari
 ENV CHECKPOINT_DISABLE=1
-ENTRYPOINT ["/usr/local/bin/node", "/opt/nigari/dist/controller.js"]
+# A small nursery costs little time and saves memory all along.
+ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=1", "/opt/nigari/dist/controller.js"]

@@ -61,8 +61,9 @@ export class BenchEngine {
     const program = join(root, "dist/cli.js");
     const profiling = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`];
     const args = [program, "up", this.#manifests, "--data-dir", this.dataDir];
-    const flags = ["--disable-warning=ExperimentalWarning", ...profiling];
-    this.#child = spawn(process.execPath, [...flags, ...args], {
+    // As the launcher starts it.
+    const flags = ["--max-semi-space-size=1", "--disable-warning=ExperimentalWarning"];
+    this.#child = spawn(process.execPath, [...flags, ...profiling, ...args], {
       stdio: ["ignore", log, log],
       env: this.env,
     });

@@ -92,7 +92,7 @@ export class Controllers {
     const name = this.#nameOf(this.#all.length + 1);
     const log = openSync(join(this.#folder, `${name}.log`), "a");
     const args = [
-      ...["--disable-warning=ExperimentalWarning", program, ...FLAGS],
+      ...["--disable-warning=ExperimentalWarning", "--max-semi-space-size=1", program, ...FLAGS],
       `--kubeconfig=${join(this.#folder, "kubeconfig")}`,
       `--data-dir=${join(this.#folder, name)}`,
       `--runner-image=${RUNNER_IMAGE}`,

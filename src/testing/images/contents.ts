@@ -57,7 +57,11 @@ export function ourImages(): Image[] {
     {
       ...{ ...common, name: CONTROLLER_IMAGE },
       layers: [base, { ...manifest, ...below("opt/nigari/dist", dist, (name) => name !== "meta") }],
-      entrypoint: ["/usr/local/bin/node", "/opt/nigari/dist/controller.js"],
+      entrypoint: [
+        "/usr/local/bin/node",
+        "--max-semi-space-size=1",
+        "/opt/nigari/dist/controller.js",
+      ],
       env: environment,
     },
   ];
