@@ -298,6 +298,9 @@ class Operation {
   async #show({ changes, summary: counted }: MadePlan): Promise<Planned> {
     const { folder, mask, order } = this.#context;
     const plan = join(folder.files, "plan.bin");
+    // Read beside the commands below; when one of those fails, nobody asks for them.
+    const facts = Promise.all([readPlannedOn(plan), digestOf(plan)]);
+    facts.catch(() => undefined);
     let json: unknown;
     // What the plan has told of itself needs no second look, which would start every provider.
     const doubt = !changes && order.targets.length > 0;
@@ -315,12 +318,13 @@ class Operation {
       await writeDurably(join(folder.files, "plan.txt"), masked);
       await rm(text, { force: true });
     }
+    const [state, planDigest] = await facts;
     return {
       kind: "planned",
       changes,
-      state: await readPlannedOn(plan),
+      state,
       summary: counted ?? summaryOf(json),
-      planDigest: await digestOf(plan),
+      planDigest,
       nothingToDestroy: order.destroy && !changes,
       outputs: undefined,
       ...(order.inventory ? { inventory: inventoryOf(priorValues(json)) } : {}),
