@@ -1,8 +1,8 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Cluster } from "../../src/testing/cluster/cluster.ts";
 import { until } from "../../src/testing/cluster/commands.ts";
 import { send } from "../../src/testing/cluster/objects.ts";
-import { get, install, Job, makeTeam } from "./support/nigari.ts";
+import { endController, get, install, Job, makeTeam } from "./support/nigari.ts";
 import { noCluster, sharedCluster } from "./support/shared.ts";
 
 const TEAM = "main-job";
@@ -26,6 +26,8 @@ describe.skipIf(noCluster())("a Terraform object on a cluster", () => {
     await install(cluster);
     await makeTeam(cluster, TEAM);
   });
+  // Another file has controllers of its own.
+  afterAll(() => endController(cluster));
 
   test("a commit is planned, approved, applied, and its outputs are in a Secret", async () => {
     const job = newJob();

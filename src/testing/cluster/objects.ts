@@ -25,6 +25,17 @@ export async function createObjects(server: Administered, items: readonly Item[]
   }
 }
 
+/** Creates those that are not there; what is there stays as it is. */
+export async function ensureObjects(server: Administered, items: readonly Item[]): Promise<void> {
+  for (const item of items) {
+    try {
+      await createObjects(server, [item]);
+    } catch (error) {
+      if (!(error instanceof StatusError && error.status === 409)) throw error;
+    }
+  }
+}
+
 /** The server sets these itself. */
 function withoutTimes(item: Item): Item {
   const { creationTimestamp, deletionTimestamp, ...metadata } = item.metadata as Item;

@@ -5,7 +5,7 @@ import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Cluster } from "../cluster/cluster.ts";
 import { until } from "../cluster/commands.ts";
-import { createObjects, StatusError, send, untilServed } from "../cluster/objects.ts";
+import { ensureObjects, send, untilServed } from "../cluster/objects.ts";
 import { shippedObjects, writeAccountKubeconfig } from "../cluster/shipped.ts";
 import { type Dials, dialsEnv } from "../faults/dials.ts";
 import { RUNNER_IMAGE } from "../images/contents.ts";
@@ -20,25 +20,14 @@ const FLAGS = ["--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0", "--eve
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** Applies the shipped definition and rights, unless that was done in this cluster. */
+/** Applies the shipped definition and rights, as far as they are not there. */
 export async function install(cluster: Cluster): Promise<void> {
-  if (await isServed(cluster)) return;
   const rights = ["service-account", "controller-role", "leader-election-role"];
-  await createObjects(cluster, [
+  await ensureObjects(cluster, [
     ...shippedObjects("crd/terraforms.yaml", HOME),
     ...rights.flatMap((name) => shippedObjects(`rbac/${name}.yaml`, HOME)),
   ]);
   await untilServed(cluster, TERRAFORMS);
-}
-
-async function isServed(cluster: Cluster): Promise<boolean> {
-  try {
-    await send(cluster, "GET", TERRAFORMS);
-    return true;
-  } catch (error) {
-    if (error instanceof StatusError && error.status === 404) return false;
-    throw error;
-  }
 }
 
 /** Removes it with all that is in it: whoever holds on to something there has ended. */

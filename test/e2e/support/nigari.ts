@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Condition } from "../../../src/api/meta.ts";
 import type { Terraform, TerraformSpec } from "../../../src/api/terraform.ts";
 import type { Cluster } from "../../../src/testing/cluster/cluster.ts";
-import { createObjects, send, untilServed } from "../../../src/testing/cluster/objects.ts";
+import { until } from "../../../src/testing/cluster/commands.ts";
+import { ensureObjects, send, untilServed } from "../../../src/testing/cluster/objects.ts";
 import { publish, repositoryUrl } from "../../../src/testing/cluster/repositories.ts";
 import { shippedObjects } from "../../../src/testing/cluster/shipped.ts";
 import { CONTROLLER_IMAGE, RUNNER_IMAGE } from "../../../src/testing/images/contents.ts";
@@ -27,23 +28,38 @@ export async function install(cluster: Cluster, how: Installation = {}): Promise
     ...["crd/terraforms", "rbac/service-account", "rbac/controller-role"],
     ...["rbac/leader-election-role", "manager/service", "manager/network-policy"],
   ];
-  for (const item of files.flatMap((file) => shippedObjects(`${file}.yaml`, HOME)))
-    await ensure(cluster, item);
+  await ensureObjects(
+    cluster,
+    files.flatMap((file) => shippedObjects(`${file}.yaml`, HOME)),
+  );
   await untilServed(cluster, `${TERRAFORMS}/terraforms`);
-  for (const item of shippedObjects("manager/deployment.yaml", HOME)) {
-    await ensure(cluster, withOurImages(item, how));
-  }
+  const deployment = shippedObjects("manager/deployment.yaml", HOME);
+  await ensureObjects(
+    cluster,
+    deployment.map((item) => withOurImages(item, how)),
+  );
   await untilReady(cluster);
+}
+
+/** Ends the controller, whose Lease is free then; the definition and the rights stay. */
+export async function endController(cluster: Cluster): Promise<void> {
+  for (const { metadata } of shippedObjects("manager/deployment.yaml", HOME)) {
+    const path = `${DEPLOYMENTS}/${(metadata as { readonly name: string }).name}`;
+    await send(cluster, "DELETE", `${path}?propagationPolicy=Foreground`);
+    await until("the controller to be gone", READY_MS, async () =>
+      (await get(cluster, path)) === undefined ? true : undefined,
+    );
+  }
 }
 
 /** A namespace in which runners may work. */
 export async function makeTeam(cluster: Cluster, namespace: string): Promise<void> {
   const metadata = { name: namespace };
-  await ensure(cluster, { apiVersion: "v1", kind: "Namespace", metadata });
-  for (const file of ["runner", "network-policy"]) {
-    for (const item of shippedObjects(`runner/${file}.yaml`, namespace))
-      await ensure(cluster, item);
-  }
+  const files = ["runner", "network-policy"];
+  await ensureObjects(cluster, [
+    { apiVersion: "v1", kind: "Namespace", metadata },
+    ...files.flatMap((file) => shippedObjects(`runner/${file}.yaml`, namespace)),
+  ]);
 }
 
 /** One object and its repository. */
@@ -156,14 +172,6 @@ export async function get(cluster: Cluster, path: string): Promise<unknown> {
   } catch (error) {
     if (/: 404:/.test(String(error))) return undefined;
     throw error;
-  }
-}
-
-async function ensure(cluster: Cluster, item: Item): Promise<void> {
-  try {
-    await createObjects(cluster, [item]);
-  } catch (error) {
-    if (!/: 409:/.test(String(error))) throw error;
   }
 }
 
