@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { putBlock } from "../../src/render/block.ts";
+import { table } from "../../src/render/markdown.ts";
 import { openApi } from "../../src/server/openapi.ts";
 import { type Operation, operations } from "../../src/server/operations.ts";
 import { probePaths } from "../../src/server/probes.ts";
@@ -12,7 +13,10 @@ export function apiPages(): { path: string; text: string }[] {
   const before = readFileSync(join(root, "docs/api.md"), "utf8");
   return [
     { path: "docs/openapi.json", text: `${JSON.stringify(openApi(), null, 1)}\n` },
-    { path: "docs/api.md", text: putBlock(before, "operations", table(), "# The HTTP interface") },
+    {
+      path: "docs/api.md",
+      text: putBlock(before, "operations", requests(), "# The HTTP interface"),
+    },
   ];
 }
 
@@ -20,7 +24,7 @@ export function generateApi(): void {
   for (const { path, text } of apiPages()) writeFileSync(join(root, path), text);
 }
 
-function table(): string {
+function requests(): string {
   const all = Object.values(operations) as Operation[];
   const cells = all.map(({ method, path, query, answer, summary }) => {
     const names = Object.keys((query as { properties?: object }).properties ?? {});
@@ -31,10 +35,5 @@ function table(): string {
     ];
   });
   const probes = Object.entries(probePaths).map(([path, text]) => [`\`GET ${path}\``, text]);
-  const rows = [["request", "what it answers or does"], ...cells, ...probes];
-  const widths = [0, 1].map((at) => Math.max(...rows.map((row) => (row[at] ?? "").length)));
-  const line = (row: string[]) =>
-    `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
-  const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`;
-  return [line(rows[0] ?? []), rule, ...rows.slice(1).map(line)].join("\n");
+  return table(["request", "what it answers or does"], [...cells, ...probes]);
 }

@@ -22,6 +22,7 @@ import {
   situationText,
 } from "../../src/domain/lost-run.ts";
 import { putBlock } from "../../src/render/block.ts";
+import { table } from "../../src/render/markdown.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -190,15 +191,4 @@ function rows(rules: object, prefix: string): string[][] {
     const state = rule.obeyedInPods === true ? "in a cluster" : "not yet";
     return [[`\`${path}\``, state, rule.mend]];
   });
-}
-
-/** A Markdown table with columns of one width. */
-function table(heads: readonly string[], cells: readonly (readonly string[])[]): string {
-  const width = (column: number) =>
-    Math.max(3, ...[heads, ...cells].map((row) => [...(row[column] ?? "")].length));
-  const widths = heads.map((_, column) => width(column));
-  const line = (row: readonly string[]) =>
-    `| ${widths.map((size, column) => (row[column] ?? "").padEnd(size)).join(" | ")} |`;
-  const rule = `| ${widths.map((size) => "-".repeat(size)).join(" | ")} |`;
-  return [line(heads), rule, ...cells.map(line)].join("\n");
 }

@@ -1,3 +1,4 @@
+import { table } from "../../render/markdown.ts";
 import { type Strike, strikeNames, strikes } from "./strikes.ts";
 
 /** docs/faults-kubernetes.md: what befalls runs in a cluster, and what follows. */
@@ -14,21 +15,11 @@ export function clusterFaultsPage(): string {
       "judged by what the resources told a server outside of any state: each effect is had " +
       "once. Afterwards no slot is taken, and no pod, Secret or lock is left.",
     "",
-    ...table(
+    table(
       ["fault", "means", "in init and plan", "in apply"],
       all.map(({ title, means, plan, apply }) => [title, means, plan, apply]),
     ),
   ]
     .join("\n")
     .concat("\n");
-}
-
-/** Padded as the formatter pads it. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const widths = head.map((_, column) =>
-    Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)];
 }

@@ -1,3 +1,4 @@
+import { table } from "../../render/markdown.ts";
 import {
   type Expected,
   expected,
@@ -31,7 +32,7 @@ export function faultsPage(): string {
     "_recovers_: all goes on by itself. _stalls_: nothing does, and the status says why and " +
       "what a person can do. –: the cell cannot be.",
     "",
-    ...table(
+    table(
       ["stage", ...faults.map((fault) => faultTexts[fault].title)],
       stages.map((stage) => [
         `\`${stage}\``,
@@ -56,7 +57,7 @@ function section(fault: FaultName): string[] {
     found.map((stage) => `\`${stage}\``).join(", "),
     text,
   ]);
-  return [`## ${title}`, "", means, "", bound, "", ...table(["in", "what follows"], rows), ""];
+  return [`## ${title}`, "", means, "", bound, "", table(["in", "what follows"], rows), ""];
 }
 
 /** Stages with the same end, in the order of the stages. */
@@ -68,14 +69,4 @@ function groups(fault: FaultName): [string, StageName[]][] {
     byText.set(text, [...(byText.get(text) ?? []), stage]);
   }
   return [...byText];
-}
-
-/** Padded as the formatter pads it. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const widths = head.map((_, column) =>
-    Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)];
 }
