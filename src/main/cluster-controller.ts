@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
 import { createHttpArtifacts } from "../adapters/artifacts/http.ts";
 import { createFolderStore } from "../adapters/artifacts/store.ts";
 import { Connection } from "../adapters/kubernetes/connection.ts";
@@ -31,6 +30,7 @@ import { type Monitoring, serveMonitoring } from "../server/monitoring.ts";
 import type { Probes } from "../server/probes.ts";
 import type { ControllerSettings } from "./controller-settings.ts";
 import { dataDirOf, makePrivate } from "./data-dir.ts";
+import { keepHeapSmall } from "./heap.ts";
 import { packageVersion } from "./package.ts";
 
 /** What a controller needs of the process it runs in. */
@@ -77,9 +77,6 @@ const PERMITTED_AGAIN_MS = 5_000;
 /** Pause before leading is tried again after it was lost, or something failed at the start. */
 const AGAIN_MS = 1_000;
 
-/** As in `nigari up`: a heap of what is held and a fifth more. */
-const HEAP_FLAGS = ["--heap-growing-percent=20", "--semi-space-growth-factor=1"];
-
 /**
  * The engine of a cluster: leads, or waits to, until it is told to stop; then it leaves the runs
  * running. Answers an exit code. Fails with AccessError, CliError and MonitoringRefused.
@@ -89,7 +86,7 @@ export async function runController(
   makeRunners: MakeRunnerParts,
   world: ControllerWorld,
 ): Promise<number> {
-  for (const flag of HEAP_FLAGS) setFlagsFromString(flag);
+  keepHeapSmall();
   const log = createLog(settings.log);
   for (const warning of settings.warnings) log.warn(warning);
   const cluster = await clusterParts(settings, world, log);

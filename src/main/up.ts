@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { setFlagsFromString } from "node:v8";
 import { readAddress } from "../adapters/git/address.ts";
 import { manifestFolder } from "../adapters/manifests/files.ts";
 import { inWordsOfTheCommandLine } from "../adapters/manifests/git.ts";
@@ -23,6 +22,7 @@ import { dataDirOf, makePrivate } from "./data-dir.ts";
 import { type Standalone, startStandalone } from "./engine.ts";
 import { childEnvironment } from "./environment.ts";
 import { gitCredentials, gitManifests } from "./git-manifests.ts";
+import { keepHeapSmall } from "./heap.ts";
 import { packageRoot } from "./package.ts";
 import type { Kept } from "./store.ts";
 
@@ -40,16 +40,10 @@ const FOLDER_POLL_MS = 2_000;
 /** OpenTofu may have to be built: some four minutes, on a slow machine more. */
 const TOFU_MS = 3_600_000;
 
-/**
- * An engine lives for weeks beside other things: its heap is to be what it holds and a fifth more,
- * not what a large machine would let it grow to. Costs some more, shorter collections.
- */
-const HEAP_FLAGS = ["--heap-growing-percent=20", "--semi-space-growth-factor=1"];
-
 /** nigari up: an engine in the foreground that keeps manifests applied. Answers an exit code. */
 export async function up(options: UpOptions, world: UpWorld): Promise<number> {
   const { clock, out, interrupted } = world;
-  for (const flag of HEAP_FLAGS) setFlagsFromString(flag);
+  keepHeapSmall();
   const place = placeOf(options.from);
   const credentials = gitCredentials(options, world.env);
   const dataDir = dataDirOf(options.dataDir, world.env);
