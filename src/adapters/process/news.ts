@@ -2,6 +2,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import { sameProcess } from "../../processes/identity.ts";
 import { readProcessTable } from "../../processes/members.ts";
+import { RunNews } from "../../protocol/run-news.ts";
 import { capOutput } from "./orphan-output.ts";
 import type { RunRecord } from "./record.ts";
 
@@ -30,7 +31,7 @@ export interface NewsOptions {
 export class News {
   readonly #options: NewsOptions;
   readonly #states = new Map<string, State>();
-  readonly #listeners = new Set<(runId: string) => void>();
+  readonly #news = new RunNews();
   #looking: Promise<void> | undefined;
   #looks = 0;
 
@@ -39,40 +40,13 @@ export class News {
   }
 
   /** Run ids with news, until the signal fires. The state as found first is news as well. */
-  async *changes(signal: AbortSignal): AsyncIterable<string> {
-    const pending = new Set<string>();
-    let wake = () => {};
-    const listener = (runId: string) => {
-      pending.add(runId);
-      wake();
-    };
-    this.#listeners.add(listener);
-    signal.addEventListener("abort", () => wake(), { once: true });
-    this.#start();
-    try {
-      while (!signal.aborted) {
-        const [runId] = pending;
-        if (runId === undefined) {
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-          continue;
-        }
-        pending.delete(runId);
-        yield runId;
-      }
-    } finally {
-      this.#listeners.delete(listener);
-    }
+  changes(signal: AbortSignal): AsyncIterable<string> {
+    return this.#news.listen([], signal, () => this.#start());
   }
 
   /** Something is known to have happened to this run: look now. */
   async notice(run: RunRecord): Promise<void> {
     await this.#lookAndGoOn(run);
-  }
-
-  #tell(runId: string): void {
-    for (const listener of this.#listeners) listener(runId);
   }
 
   #start(): void {
@@ -83,7 +57,7 @@ export class News {
 
   async #lookAgainAndAgain(): Promise<void> {
     const forever = new AbortController().signal;
-    while (this.#listeners.size > 0) {
+    while (this.#news.heard) {
       await this.#lookAtAll().catch((error: unknown) => {
         this.#options.log.warn("Cannot look at the runs", { error: String(error) });
       });
@@ -121,7 +95,7 @@ export class News {
       this.#states.set(run.runId, now);
       const gone = now === "orphaned" || now === "dead";
       if (gone && before !== "orphaned") await this.#options.onRunnerGone(run);
-      this.#tell(run.runId);
+      this.#news.tell(run.runId);
     }
     if (now === "orphaned") await run.exclusively(() => capOutput(run.folder));
   }

@@ -4,13 +4,13 @@ import type { Call } from "../../../ports/call.ts";
 import type { Clock, Random } from "../../../ports/clock.ts";
 import type { Log } from "../../../ports/log.ts";
 import { RunnerError } from "../../../ports/runner.ts";
+import { RunNews } from "../../../protocol/run-news.ts";
 import { ApiError } from "../api-error.ts";
 import type { Connection } from "../connection.ts";
 import { WatchCache } from "../watch-cache.ts";
 import type { PodApi } from "./api.ts";
 import { type ProvenEnd, provenEnd } from "./evidence.ts";
 import { GREETED, POD_UID } from "./names.ts";
-import { RunNews } from "./news.ts";
 import { type NodeView, nodeView, type Pod } from "./pod.ts";
 import { bootIdAtSign, type KeptTrace, keptOf, traceOfPod, traceOfSecret } from "./traces.ts";
 
