@@ -19,6 +19,7 @@ import { OWN_IDENTITY } from "../api/cluster-names.ts";
 import { selects } from "../api/selector.ts";
 import { EXIT } from "../cli/world.ts";
 import { decide } from "../domain/decide.ts";
+import { messageOf } from "../engine/bounded.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import type { Announcer } from "../ports/announcer.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -302,8 +303,4 @@ function announcerOf(
   const url = settings.eventsAddress;
   if (url === undefined) return undefined;
   return createAnnouncer({ url, instance: identity, userAgent, clock, log, signal });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

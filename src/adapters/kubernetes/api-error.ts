@@ -68,3 +68,8 @@ export function networkError(error: unknown, limitMs: number | undefined, server
   const { message } = error instanceof Error ? error : { message: String(error) };
   return new ApiError("unreachable", `${server.host}: ${message}`, { cause: error });
 }
+
+/** What an error of any kind says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

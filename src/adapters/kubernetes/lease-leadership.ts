@@ -3,6 +3,7 @@ import type { Call } from "../../ports/call.ts";
 import type { Clock, Random } from "../../ports/clock.ts";
 import { type Lead, type Leadership, NotLeader } from "../../ports/leadership.ts";
 import { isStoreError, type ObjectStore } from "../../ports/object-store.ts";
+import { messageOf } from "./api-error.ts";
 
 /** The annotation that keeps the epoch, whoever else counts `leaseTransitions`. */
 export const EPOCH_ANNOTATION = "nigari.dev/epoch";
@@ -166,10 +167,6 @@ function turnedAway(
   const held = `is held by ${lease?.spec?.holderIdentity}, renewed at ${lease?.spec?.renewTime}`;
   const text = trouble === undefined ? held : `cannot be taken: ${messageOf(trouble)}`;
   return new NotLeader(`${what} ${text}`, { cause: trouble ?? signal.reason });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Holds the right and renews it until it is released or lost. */

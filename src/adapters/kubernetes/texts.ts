@@ -6,7 +6,7 @@ import type { ContainerView, PodView } from "../../evidence/pods.ts";
 import { LineRedactor } from "../../evidence/redaction.ts";
 import type { Call } from "../../ports/call.ts";
 import type { EvidenceSink } from "../../ports/evidence.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError, messageOf } from "./api-error.ts";
 import type { Connection } from "./connection.ts";
 import { gapWhy, troubleOf } from "./objects.ts";
 import { getThroughPortForward } from "./port-forward.ts";
@@ -227,7 +227,7 @@ class RedactedLines {
       }
     } catch (error) {
       this.#call.signal.throwIfAborted();
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       this.trouble = new ApiError("timed-out", `The log broke off: ${message}`, { cause: error });
     }
     if (this.trouble !== undefined) yield Buffer.from("[the log broke off here");

@@ -1,7 +1,7 @@
 import type { Call } from "../../ports/call.ts";
 import type { Clock, Random } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError, messageOf } from "./api-error.ts";
 import type { Connection } from "./connection.ts";
 import { type WatchedChange, watchEvents } from "./watch.ts";
 
@@ -122,8 +122,7 @@ export class WatchCache<T> {
       } catch (error) {
         if (signal.aborted) return;
         const { path } = this.#options;
-        const message = error instanceof Error ? error.message : String(error);
-        log.debug("A watch ended", { path, error: message });
+        log.debug("A watch ended", { path, error: messageOf(error) });
         if (error instanceof ApiError && error.status === 410) this.#version = undefined;
         const boundMs = Math.min(PAUSE_FIRST_MS * 2 ** Math.min(this.#failures, 10), PAUSE_MAX_MS);
         this.#failures += 1;

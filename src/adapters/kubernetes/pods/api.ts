@@ -2,7 +2,7 @@ import { COLLECT_FINALIZER, RUN_LABEL } from "../../../api/cluster-names.ts";
 import type { Call } from "../../../ports/call.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { RunnerError, type RunnerErrorCode } from "../../../ports/runner.ts";
-import { ApiError } from "../api-error.ts";
+import { ApiError, messageOf } from "../api-error.ts";
 import type { Connection, Request } from "../connection.ts";
 import { askPatiently } from "../patience.ts";
 import type { Manifest } from "./manifest.ts";
@@ -219,7 +219,7 @@ function runnerError(what: string, error: unknown, call: Call): RunnerError {
     const message = `${what}: the API server did not answer in time`;
     return new RunnerError("DeadlineExceeded", message, { cause: error });
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return new RunnerError(codeOf(error), `${what}: ${message}`, { cause: error });
 }
 

@@ -2,6 +2,7 @@ import { RUN_LABEL } from "../../../api/cluster-names.ts";
 import type { Call } from "../../../ports/call.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Log } from "../../../ports/log.ts";
+import { messageOf } from "../api-error.ts";
 import type { PodApi } from "./api.ts";
 import type { Certificates } from "./certificate.ts";
 import { CERTIFICATE_GATE, CONTAINER } from "./names.ts";
@@ -105,7 +106,7 @@ export class Gates {
   }
 
   #tell(pod: Pod, error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
     this.#ports.log.warn("A pod has no certificate yet", { pod: name, error: message });
   }

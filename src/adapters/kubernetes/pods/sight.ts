@@ -5,7 +5,7 @@ import type { Clock, Random } from "../../../ports/clock.ts";
 import type { Log } from "../../../ports/log.ts";
 import { RunnerError } from "../../../ports/runner.ts";
 import { RunNews } from "../../../protocol/run-news.ts";
-import { ApiError } from "../api-error.ts";
+import { ApiError, messageOf } from "../api-error.ts";
 import type { Connection } from "../connection.ts";
 import { WatchCache } from "../watch-cache.ts";
 import type { PodApi } from "./api.ts";
@@ -248,8 +248,4 @@ export class Sight {
       if (trace.node === name) this.#news.tell(trace.runId);
     }
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
