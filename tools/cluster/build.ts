@@ -17,6 +17,11 @@ export async function buildApiServer(): Promise<void> {
   await makePrograms("cluster", clusterPins(apiServerNames));
 }
 
+/** Makes what `make test` can ask for: an API server, and what renders the chart. */
+export async function buildForTests(): Promise<void> {
+  await makePrograms("cluster", clusterPins([...apiServerNames, "kubectl", "helm"]));
+}
+
 /**
  * Makes whatever a whole cluster needs; sets the exit code if it cannot. Where no cluster can be it
  * says why and makes nothing, which is a failure in CI alone.

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { type Cluster, openCluster, startCluster } from "../../src/testing/cluster/cluster.ts";
 import { clearLeftovers } from "../../src/testing/cluster/slots.ts";
 import { buildArchive } from "../../src/testing/images/archives.ts";
-import { build, buildApiServer } from "./build.ts";
+import { build, buildApiServer, buildForTests } from "./build.ts";
 import { faults } from "./faults.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -14,6 +14,7 @@ const archives = join(root, ".cluster/images");
 const usage = `usage: npm run cluster -- VERB
   build                       builds the programs, once (about 20 minutes on two cores)
   build api-server            builds those of an API server without nodes (8 minutes)
+  build tests                 builds those that "make test" asks for where CI is set
   up                          builds, and starts a cluster that stays until "down"
   down                        ends it, and what killed tests left; nothing stays behind
   status                      says what of it runs
@@ -29,6 +30,7 @@ async function main([verb = "", ...args]: readonly string[]): Promise<void> {
   const fault = faults[verb];
   if (fault !== undefined) return fault.strike(running(), args);
   if (verb === "build" && args[0] === "api-server") return buildApiServer();
+  if (verb === "build" && args[0] === "tests") return buildForTests();
   if (verb === "build") return build(root);
   if (verb === "up") return up();
   if (verb === "down") return down();
