@@ -4,7 +4,7 @@ import type { Secret } from "../api/core.ts";
 import { keyOf } from "../api/kinds.ts";
 import { FINALIZER } from "../api/names.ts";
 import type { Terraform, TerraformSpec, TerraformStatus } from "../api/terraform.ts";
-import type { ObjectStore } from "../ports/object-store.ts";
+import { isStoreError, type ObjectStore } from "../ports/object-store.ts";
 import type { StateId } from "../ports/state.ts";
 import { TofuInSecrets } from "./fakes/tofu-in-secrets.ts";
 
@@ -17,6 +17,8 @@ const call = { signal: new AbortController().signal };
 const GROUP = "infra.contrib.fluxcd.io";
 /** Upstream cuts plans into pieces of this size, in bytes. */
 const PIECE_BYTES = 1_048_576;
+/** A controller that is at work writes now and then, and not for long. */
+const STATUS_ATTEMPTS = 10;
 
 export interface Left {
   readonly name: string;
@@ -55,7 +57,24 @@ export class FormerController {
       call,
     );
     if (status === undefined) return made;
-    return await this.store.update({ ...made, status }, "status", call);
+    return await this.status(made, status);
+  }
+
+  /** The whole status, whoever else writes the object meanwhile. */
+  async status(
+    { metadata: { name, namespace = "default" } }: Terraform,
+    status: NonNullable<Terraform["status"]>,
+  ): Promise<Terraform> {
+    const ref = { kind: "Terraform", namespace, name } as const;
+    for (let attempt = 1; ; attempt += 1) {
+      const object = await this.store.get(ref, call);
+      if (object === undefined) throw new Error(`Terraform ${namespace}/${name} is gone`);
+      try {
+        return await this.store.update({ ...object, status }, "status", call);
+      } catch (error) {
+        if (attempt === STATUS_ATTEMPTS || !isStoreError(error, "Conflict")) throw error;
+      }
+    }
   }
 
   /** The plan that waits, as `SaveTFPlan` keeps it. */

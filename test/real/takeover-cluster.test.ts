@@ -331,9 +331,7 @@ describe.skipIf(withoutCluster())("objects that tofu-controller left", { timeout
       object.spec.suspend = false;
     });
   async function setStatus(name: string, status: NonNullable<Terraform["status"]>) {
-    const object = await world.terraform(name);
-    const path = `/apis/infra.contrib.fluxcd.io/v1alpha2/namespaces/${TEAM}/terraforms/${name}`;
-    await world.put(`${path}/status`, { ...object, status });
+    await former.status(await world.terraform(name), status);
   }
   async function remove(name: string): Promise<void> {
     const call = { signal: new AbortController().signal };
